@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a vendor's folder offers the compiler: one documented table. */
+#ifndef TALLY_BACKENDS_BACKEND_H
+#define TALLY_BACKENDS_BACKEND_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+enum tally_emit {
+	TALLY_EMIT_DEFAULT, /* what the driver loads: PTX, AMDGCN code object, shared object */
+	TALLY_EMIT_PTX,
+	TALLY_EMIT_ASM,
+	TALLY_EMIT_OBJ, /* relocatable object (not for NVPTX) */
+	TALLY_EMIT_IR,	/* the optimised IR of the target, as text */
+};
+
+struct tally_lower_options {
+	const char *target; /* one of the lowering's `targets` */
+	enum tally_emit emit;
+	int optimise;	       /* 0 to 3, default 2 */
+	bool stats;	       /* report time per step to stderr */
+	const char *libdevice; /* path of libdevice.10.bc or NULL: look in the usual places */
+	const char *rocm_device_libs; /* folder of ocml.bc …, or NULL: look in the usual places */
+};
+
+struct tally_lowering {
+	const char *vendor; /* "nvidia", "amd", "cpu": what "tally.vendor" is compared with */
+	const char *const *targets; /* NULL-terminated */
+	unsigned emits;		    /* bit set of 1u << enum tally_emit */
+
+	/*
+	 * Turns neutral `module` (verified; the callee may change it as it likes, the caller
+	 * disposes of it) into bytes appended to `out`. False with an error that names kernel,
+	 * instruction and place where the target cannot do what the module asks. One call per
+	 * process at a time.
+	 */
+	bool (*lower)(LLVMModuleRef module, const struct tally_lower_options *options,
+		      struct tally_buffer *out, struct tally_error *error);
+};
+
+extern const struct tally_lowering tally_lowering_cuda, tally_lowering_hip, tally_lowering_cpu;
+
+/* What every lowering does in the same way (backends/lower.c); see each for its use. */
+
+/* Links `text` (textual IR that defines tally.* operations; only those that `module` uses are kept)
+ * into `module`, internal and always-inline. Definitions already present win, so a backend links
+ * its own library first and ir_passes/library.ll after it. */
+bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
+			      struct tally_error *error);
+
+/* Runs an LLVM pass pipeline ("default<O2>"); `machine` may be NULL. */
+bool tally_lower_run_pipeline(LLVMModuleRef module, const char *pipeline, void *machine,
+			      struct tally_error *error);
+
+/* Refuses kernels locked to another vendor, naming kernel, instruction and place. */
+bool tally_lower_check_vendor(LLVMModuleRef module, const char *vendor, const char *target,
+			      struct tally_error *error);
+
+#endif

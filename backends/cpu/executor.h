@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs compiled kernels block by block on the calling thread. No queues, no threads of its own: the
+ * driver's workers (backends/cpu/driver) own those. */
+#ifndef TALLY_BACKENDS_CPU_EXECUTOR_H
+#define TALLY_BACKENDS_CPU_EXECUTOR_H
+
+#include <stdint.h>
+
+#include "backends/cpu/kernel_abi.h"
+#include "base/error.h"
+
+/* One launch, read-only while its blocks run. */
+struct tally_cpu_launch {
+	const struct tally_cpu_kernel *kernel;
+	const void *params; /* packed, kernel->param_bytes */
+	uint32_t grid[3], block[3];
+	uint32_t dynamic_shared; /* bytes */
+	uint64_t grid_id;
+};
+
+/* Why a block failed: sticky errors of the context, named as the driver API names them. */
+enum tally_cpu_fault {
+	TALLY_CPU_OK = 0,
+	TALLY_CPU_TRAP,	    /* CUDA_ERROR_LAUNCH_FAILED */
+	TALLY_CPU_ASSERT,   /* CUDA_ERROR_ASSERT */
+	TALLY_CPU_DEADLOCK, /* threads wait for each other for ever: CUDA_ERROR_LAUNCH_TIMEOUT */
+	TALLY_CPU_ILLEGAL,  /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	TALLY_CPU_MEMORY,   /* out of host memory */
+};
+
+/*
+ * What one worker thread needs to run blocks: shared memory (below 4 GiB, so that 32-bit shared
+ * addresses hold), coroutine frames, thread records; grown on demand, reused between blocks. One
+ * worker is used by one thread at a time.
+ */
+struct tally_cpu_worker;
+struct tally_cpu_worker *tally_cpu_worker_create(unsigned index); /* index: tally.sm.id */
+void tally_cpu_worker_destroy(struct tally_cpu_worker *worker);
+
+/* Runs block `linear` of the launch's own grid (x fastest). For guarded variants asks
+ * tally_guard_enter() first; a block that may not run returns TALLY_CPU_OK without running. */
+enum tally_cpu_fault tally_cpu_run_block(struct tally_cpu_worker *worker,
+					 const struct tally_cpu_launch *launch, uint64_t linear);
+
+/* Loads a shared object written by the CPU lowering (dlopen, ABI version checked). */
+struct tally_cpu_image {
+	void *handle;
+	const struct tally_cpu_module *module;
+};
+bool tally_cpu_image_open(const char *path, struct tally_cpu_image *image,
+			  struct tally_error *error);
+void tally_cpu_image_close(struct tally_cpu_image *image);
+const struct tally_cpu_kernel *tally_cpu_image_kernel(const struct tally_cpu_image *image,
+						      const char *name);
+const struct tally_cpu_variable *tally_cpu_image_variable(const struct tally_cpu_image *image,
+							  const char *name);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A growing byte buffer: see buffer.h. */
+#include "base/buffer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool reserve(struct tally_buffer *buffer, size_t more)
+{
+	size_t need, capacity = buffer->capacity ? buffer->capacity : 256;
+
+	if (buffer->failed || __builtin_add_overflow(buffer->size, more, &need) ||
+	    __builtin_add_overflow(need, 1, &need))
+		return !(buffer->failed = true);
+	while (capacity < need)
+		if (__builtin_mul_overflow(capacity, 2, &capacity))
+			return !(buffer->failed = true);
+	if (capacity != buffer->capacity) {
+		char *data = realloc(buffer->data, capacity);
+		if (!data)
+			return !(buffer->failed = true);
+		buffer->data = data;
+		buffer->capacity = capacity;
+	}
+	return true;
+}
+
+void tally_buffer_free(struct tally_buffer *buffer)
+{
+	free(buffer->data);
+	*buffer = (struct tally_buffer){0};
+}
+
+void tally_buffer_append(struct tally_buffer *buffer, const void *bytes, size_t size)
+{
+	if (!reserve(buffer, size))
+		return;
+	if (size)
+		memcpy(buffer->data + buffer->size, bytes, size);
+	buffer->size += size;
+	buffer->data[buffer->size] = '\0';
+}
+
+void tally_buffer_print(struct tally_buffer *buffer, const char *format, ...)
+{
+	va_list arguments, again;
+
+	va_start(arguments, format);
+	va_copy(again, arguments);
+	int size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	if (size >= 0 && reserve(buffer, (size_t)size)) {
+		vsnprintf(buffer->data + buffer->size, (size_t)size + 1, format, again);
+		buffer->size += (size_t)size;
+	}
+	va_end(again);
+}
+
+void tally_buffer_json(struct tally_buffer *buffer, const char *text)
+{
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			tally_buffer_print(buffer, "\\%c", *c);
+		else if (*c < 0x20)
+			tally_buffer_print(buffer, "\\u%04x", *c);
+		else
+			tally_buffer_append(buffer, c, 1);
+	}
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files in, whole files out: see file.h. */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool read_descriptor(int fd, const char *path, struct tally_buffer *out,
+			    struct tally_error *error)
+{
+	char chunk[65536];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof chunk);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return tally_fail_at(error, path, 0, 0, "cannot read: %s", strerror(errno));
+		if (n == 0)
+			break;
+		tally_buffer_append(out, chunk, (size_t)n);
+	}
+	if (out->failed)
+		return tally_fail_at(error, path, 0, 0, "cannot read: out of memory");
+	return true;
+}
+
+bool tally_file_read(const char *path, struct tally_buffer *out, struct tally_error *error)
+{
+	if (!strcmp(path, "-"))
+		return read_descriptor(STDIN_FILENO, "<stdin>", out, error);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return tally_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
+	bool ok = read_descriptor(fd, path, out, error);
+	close(fd);
+	return ok;
+}
+
+static bool write_descriptor(int fd, const void *data, size_t size)
+{
+	const char *p = data;
+
+	while (size) {
+		ssize_t n = write(fd, p, size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			/* A zero-byte write says nothing in errno: call it a full disk. */
+			errno = n ? errno : ENOSPC;
+			return false;
+		}
+		p += n;
+		size -= (size_t)n;
+	}
+	return true;
+}
+
+bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error)
+{
+	struct stat info;
+	char temporary[PATH_MAX];
+
+	if (!strcmp(path, "-")) {
+		if (!write_descriptor(STDOUT_FILENO, data, size))
+			return tally_fail_at(error, "<stdout>", 0, 0, "cannot write: %s",
+					     strerror(errno));
+		return true;
+	}
+	bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+	if (special) {
+		int fd = open(path, O_WRONLY | O_CLOEXEC);
+		bool ok = fd >= 0 && write_descriptor(fd, data, size);
+		int saved = errno;
+		if (fd >= 0)
+			close(fd);
+		return ok || tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(saved));
+	}
+	/* Not mkostemp: it makes files of mode 0600, and only O_CREAT applies the umask without
+	 * a moment in which the whole process runs with another one. */
+	static _Atomic unsigned serial;
+	if (snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", path, (int)getpid(), serial++) >=
+	    (int)sizeof temporary)
+		return tally_fail_at(error, path, 0, 0, "cannot write: the path is too long");
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
+	bool ok = write_descriptor(fd, data, size);
+	int saved = errno;
+	if (close(fd) != 0 && ok) {
+		ok = false;
+		saved = errno;
+	}
+	if (ok && rename(temporary, path) != 0) {
+		ok = false;
+		saved = errno;
+	}
+	if (ok)
+		return true;
+	unlink(temporary);
+	return tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(saved));
+}
+
+bool tally_make_folders(const char *path, struct tally_error *error)
+{
+	char part[PATH_MAX];
+
+	if (snprintf(part, sizeof part, "%s", path) >= (int)sizeof part)
+		return tally_fail_at(error, path, 0, 0, "cannot make the folder: path too long");
+	for (char *c = part + 1;; c++) {
+		if (*c != '/' && *c != '\0')
+			continue;
+		char end = *c;
+		*c = '\0';
+		if (mkdir(part, 0700) != 0 && errno != EEXIST)
+			return tally_fail_at(error, path, 0, 0, "cannot make the folder: %s",
+					     strerror(errno));
+		*c = end;
+		if (!end)
+			return true;
+	}
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The code cache: compiled kernels on disk, named by the hash of what they were made from. A
+ * missing one is compiled by a tally-lower worker process, so that LLVM never enters the asking
+ * process. Libc only: it is part of the preload library too.
+ */
+#ifndef TALLY_CACHE_CACHE_H
+#define TALLY_CACHE_CACHE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct tally_cache_request {
+	const void *image;     /* what a driver API was given: PTX text, fatbin, bitcode, ELF */
+	size_t size;	       /* from tally_image_size() where the API gives none */
+	const char *target;    /* "x86-64", "sm_90" */
+	const char *transform; /* "none", "slice,guard" */
+};
+
+/*
+ * Finds or makes the file for `request` and stores its path (a file that stays readable once
+ * opened, even if the cache is cleared meanwhile). Safe with any number of processes and threads:
+ * the same request compiles once per host as a rule (a lock file; when the holder dies another
+ * takes over). Negative results are remembered for the process's life, so that a kernel that cannot
+ * be compiled costs one attempt. False with tally-lower's own message when it refused, or with the
+ * reason when it could not be run; when the cache's disk is full the result lives in a private
+ * temporary folder instead. The worker is a child that the application cannot see (no SIGCHLD, not
+ * reaped by waitpid(-1)), with LD_PRELOAD unset and a time limit.
+ */
+bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
+		     struct tally_error *error);
+
+/* Size in bytes of the image at `image`, known only by its first bytes (fatbin, fatbin wrapper,
+ * ELF, PTX text), and its start (differs for the wrapper). False when it is none of these. */
+bool tally_image_size(const void *image, const void **start, size_t *size);
+
+/* Folder of the cache: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else ~/.cache/tally. */
+bool tally_cache_folder(char path[PATH_MAX], struct tally_error *error);
+
+struct tally_cache_status {
+	uint64_t bytes, limit; /* limit: $TALLY_CACHE_SIZE in MiB, default 1024 */
+	unsigned files;
+};
+bool tally_cache_status(struct tally_cache_status *status, struct tally_error *error);
+bool tally_cache_clear(unsigned *removed, struct tally_error *error);
+
+#endif

@@ -1,0 +1,74 @@
+# How every target of the project is made: one set of flags, one way to add a library, program, test.
+
+set(TALLY_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter -Wstrict-prototypes
+    -Wmissing-prototypes -Wshadow -Wvla)
+set(TALLY_SANITIZE_FLAGS "")
+if(TALLY_SANITIZE)
+  set(TALLY_SANITIZE_FLAGS -fsanitize=${TALLY_SANITIZE} -fno-omit-frame-pointer
+      -fno-sanitize-recover=undefined)
+endif()
+
+# tally_settings(target): the project's warnings, include root and sanitizers.
+function(tally_settings target)
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:${TALLY_WARNINGS}>
+                         ${TALLY_SANITIZE_FLAGS})
+  target_link_options(${target} PRIVATE ${TALLY_SANITIZE_FLAGS})
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR}/generated)
+  target_compile_definitions(${target} PRIVATE _GNU_SOURCE TALLY_VERSION="${PROJECT_VERSION}")
+endfunction()
+
+# tally_library(name SOURCES ... [LIBS ...]): a static library of one folder.
+function(tally_library name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_library(${name} STATIC ${A_SOURCES})
+  tally_settings(${name})
+  target_link_libraries(${name} PUBLIC ${A_LIBS})
+endfunction()
+
+# tally_program(name SOURCES ... [LIBS ...])
+function(tally_program name)
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  tally_settings(${name})
+  target_link_libraries(${name} PRIVATE ${A_LIBS})
+endfunction()
+
+# tally_test(name SOURCES ... [LIBS ...] [ARGS ...] [TIMEOUT s]): a cmocka program run by ctest.
+# Programs land in build/tests so that build/bin holds only what a user runs.
+function(tally_test name)
+  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  tally_settings(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE TALLY_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                             TALLY_BUILD_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${name} PRIVATE ${A_LIBS} cmocka)
+  add_test(NAME ${name} COMMAND ${name} ${A_ARGS})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+endfunction()
+
+# tally_script_test(name SCRIPT [ARGS ...] [TIMEOUT s]): a bash test; it finds the build tree in
+# $TALLY_BUILD and the source tree in $TALLY_SOURCE, and exits non-zero on the first failure.
+function(tally_script_test name script)
+  cmake_parse_arguments(A "" "TIMEOUT" "ARGS" ${ARGN})
+  add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${A_ARGS})
+  if(NOT A_TIMEOUT)
+    set(A_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} ENVIRONMENT
+    "TALLY_BUILD=${CMAKE_BINARY_DIR};TALLY_SOURCE=${CMAKE_SOURCE_DIR};TALLY_NVCC=${TALLY_NVCC};TALLY_PTXAS=${TALLY_PTXAS}")
+endfunction()
+
+# tally_embed(target symbol file): puts a file into a C target as `const char symbol[]` and
+# `const char symbol_end[]` (see base/embed.h).
+function(tally_embed target symbol file)
+  get_filename_component(path ${file} ABSOLUTE)
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.S)
+  file(WRITE ${out}.tmp ".section .rodata\n.globl ${symbol}\n.globl ${symbol}_end\n${symbol}:\n.incbin \"${path}\"\n${symbol}_end:\n.byte 0\n.section .note.GNU-stack,\"\",@progbits\n")
+  configure_file(${out}.tmp ${out} COPYONLY)
+  set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS ${path})
+  target_sources(${target} PRIVATE ${out})
+endfunction()

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From any kernel container to a module in neutral IR. */
+#ifndef TALLY_FRONTEND_FRONTEND_H
+#define TALLY_FRONTEND_FRONTEND_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+enum tally_image_kind {
+	TALLY_IMAGE_UNKNOWN,
+	TALLY_IMAGE_PTX,
+	TALLY_IMAGE_BITCODE, /* LLVM bitcode, raw or wrapped */
+	TALLY_IMAGE_IR,	     /* textual LLVM IR */
+	TALLY_IMAGE_CUBIN,   /* NVIDIA machine code: listed, not lifted */
+	TALLY_IMAGE_LTOIR,   /* NVIDIA's LTO-IR: listed, not lifted */
+	TALLY_IMAGE_HSACO,   /* AMD machine code: listed, not lifted */
+};
+
+/* One thing found in a container. */
+struct tally_image {
+	enum tally_image_kind kind;
+	char origin[256];    /* "app: .nv_fatbin entry 3": for --list and for errors */
+	char arch[64];	     /* "sm_80", "gfx90a", "" unknown */
+	char compression[8]; /* "", "lz4", "zstd" */
+	uint8_t *data;	     /* owned; decompressed; text is followed by a NUL */
+	size_t size;
+};
+
+struct tally_images {
+	struct tally_image *image;
+	size_t count;
+};
+
+void tally_images_free(struct tally_images *images);
+
+/*
+ * frontend/container/: everything liftable or not inside `data`: a bare PTX, bitcode or IR file is
+ * one image; fatbins (raw, LZ4, ZSTD), clang offload bundles, HIP fat binaries, host ELF files that
+ * carry any of these, several. `path` is for messages. False with an error for bytes that are none
+ * of these or are damaged; never reads outside [data, data + size) and never allocates more than
+ * the container's own declared sizes allow (bounded by 1 GiB).
+ */
+bool tally_container_read(const char *path, const void *data, size_t size,
+			  struct tally_images *images, struct tally_error *error);
+
+struct tally_lift_options {
+	const char *file;   /* name for messages and debug lines */
+	const char *target; /* what it will be lowered to: chooses among several images */
+};
+
+/* frontend/ptx/: PTX text (NUL-terminated, `size` without the NUL) to neutral IR. NULL with a
+ * `file:line:col` error. The caller owns the module. */
+LLVMModuleRef tally_ptx_lift(LLVMContextRef context, const char *text, size_t size,
+			     const struct tally_lift_options *options, struct tally_error *error);
+
+/* frontend/bitcode/: clang's CUDA or HIP device bitcode or textual IR (`text` tells) to neutral IR.
+ */
+LLVMModuleRef tally_bitcode_lift(LLVMContextRef context, const void *data, size_t size, bool text,
+				 const struct tally_lift_options *options,
+				 struct tally_error *error);
+
+/*
+ * frontend/ptx/asm.c: replaces one inline-asm call whose string is PTX by neutral IR, through the
+ * same instruction table as PTX text. `call` is erased when lifted. An instruction without neutral
+ * meaning leaves the call and locks the enclosing function ("tally.vendor", "tally.locked"): still
+ * true. False only for text that is no PTX.
+ */
+bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
+			const struct tally_lift_options *options, struct tally_error *error);
+
+/* Reads all of it: container, choice of the best image for options->target (PTX or bitcode; bitcode
+ * first, then the newest PTX), lift, contract verified. NULL with an error that says what there is
+ * when nothing can be lifted. */
+LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
+				  size_t size, const struct tally_lift_options *options,
+				  struct tally_error *error);
+
+#endif

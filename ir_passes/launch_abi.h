@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launch ABI: what a transformed kernel and the runtime that launches it agree on. Shared by
+ * the passes (which build IR to these layouts), by every backend and by the CPU executor. Device
+ * code is little-endian 64-bit everywhere, so the C layouts below are the device layouts.
+ *
+ * Every transformed entry (`K$slice`, `K$guard`, `K$slice_guard`) takes the original's parameters
+ * and, last, one `struct tally_launch` by value, 8-byte aligned.
+ *
+ * A block's linear id u counts x fastest: u = (z * grid.y + y) * grid.x + x, in the original grid.
+ *   slice   the launch is one-dimensional, hi - lo blocks; block b of it runs u = lo + b
+ *   guard   the launch has the original grid (slice_guard: that of slice); a block with u outside
+ *           [lo, hi) ends at once; control == 0 means: run without asking
+ */
+#ifndef TALLY_IR_PASSES_LAUNCH_ABI_H
+#define TALLY_IR_PASSES_LAUNCH_ABI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tally_launch {
+	uint64_t control;  /* device address of a struct tally_control, or 0 */
+	uint32_t lo, hi;   /* range of linear block ids, [lo, hi) */
+	uint32_t grid[3];  /* the original grid */
+	uint32_t reserved; /* 0 */
+};
+
+/*
+ * One launch's control block, in device memory, 8-byte aligned. `word` is W of the stop protocol:
+ * upper half stop, lower half max. Before each start the runtime stores `lo` in it with stop 0.
+ * From the total order of the atomic operations on W follows: all threads of a block agree; the
+ * blocks that ran are exactly [lo, max); so resuming is a launch with lo = max, no block runs
+ * twice, none is lost, and a block that waits for lower ids never waits for a skipped one.
+ */
+struct tally_control {
+	uint64_t word;
+	uint64_t gate;	   /* address of the process's u32 gate word: non-zero asks to stop */
+	uint64_t broken;   /* address of the stream's u32 broken word: an earlier launch of this
+			      stream was stopped, so this one must not run either */
+	uint64_t mailbox;  /* address of the stream's u64 stop mailbox, in host-visible memory */
+	uint32_t sequence; /* this launch's number in its stream, from 1 */
+	uint32_t hi;	   /* the launch's end: a launch whose max is hi already is not stopped */
+};
+
+#define TALLY_WORD_STOP	  ((uint64_t)1 << 32)
+#define TALLY_WORD_MAX(w) ((uint32_t)(w))
+
+/* What the block that stops a launch posts to the mailbox: {sequence, max}. 0 means none. */
+#define TALLY_MAILBOX(sequence, max) ((uint64_t)(sequence) << 32 | (uint32_t)(max))
+#define TALLY_MAILBOX_SEQUENCE(m)    ((uint32_t)((m) >> 32))
+#define TALLY_MAILBOX_MAX(m)	     ((uint32_t)(m))
+
+_Static_assert(sizeof(struct tally_launch) == 32, "device layout");
+_Static_assert(offsetof(struct tally_launch, lo) == 8, "device layout");
+_Static_assert(offsetof(struct tally_launch, grid) == 16, "device layout");
+_Static_assert(sizeof(struct tally_control) == 40, "device layout");
+_Static_assert(offsetof(struct tally_control, sequence) == 32, "device layout");
+
+/*
+ * The decision, once per block, by one thread, for all (`tally.guard.enter` of the IR contract).
+ * This C form is the reference and what the CPU executor runs; ir_passes/library.ll has the same in
+ * IR for the GPU targets. Returns whether block `u` is to run.
+ *
+ * gate or broken set: atomicOr(W, stop). If old.max >= u+1 this block was promised to run before
+ * the launch was stopped (a higher id entered first): it runs. Otherwise it ends. The one whose OR
+ * set the bit, when blocks remain and no earlier launch of the stream broke, sets broken and posts
+ * the mailbox: broken first, so that no later launch of the stream can start between the two.
+ * Otherwise: atomicMax(W, u+1); stop was set and max frozen below u+1: it ends; else it runs.
+ */
+static inline bool tally_guard_enter(struct tally_control *c, uint32_t u)
+{
+	uint64_t old;
+	uint32_t *gate = (uint32_t *)(uintptr_t)c->gate;
+	uint32_t *broken = (uint32_t *)(uintptr_t)c->broken;
+
+	uint32_t was_broken = __atomic_load_n(broken, __ATOMIC_ACQUIRE);
+	if (!(__atomic_load_n(gate, __ATOMIC_RELAXED) | was_broken)) {
+		/* x86-64 has no atomic max: this is one, and the common case is one exchange. */
+		old = __atomic_load_n(&c->word, __ATOMIC_RELAXED);
+		while (old < (uint64_t)u + 1)
+			if (__atomic_compare_exchange_n(&c->word, &old, (uint64_t)u + 1, false,
+							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+				return true;
+		return old < TALLY_WORD_STOP || TALLY_WORD_MAX(old) >= u + 1;
+	}
+	old = __atomic_fetch_or(&c->word, TALLY_WORD_STOP, __ATOMIC_ACQ_REL);
+	if (old < TALLY_WORD_STOP && TALLY_WORD_MAX(old) < c->hi &&
+	    !__atomic_exchange_n(broken, 1, __ATOMIC_ACQ_REL))
+		__atomic_store_n((uint64_t *)(uintptr_t)c->mailbox,
+				 TALLY_MAILBOX(c->sequence, TALLY_WORD_MAX(old)), __ATOMIC_RELEASE);
+	return TALLY_WORD_MAX(old) >= u + 1;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The transforms on neutral IR, and the table that orders them. */
+#ifndef TALLY_IR_PASSES_PASSES_H
+#define TALLY_IR_PASSES_PASSES_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum tally_transform {
+	TALLY_SLICE = 1,
+	TALLY_GUARD = 2,
+};
+
+struct tally_pass_options {
+	unsigned transforms;	 /* set of enum tally_transform: one combined variant per kernel */
+	const char *kernel;	 /* only this kernel, or NULL for all: the others are dropped */
+	const char *print_after; /* pass name, or NULL: its output goes to stderr as text */
+	bool verify;		 /* run the verifier after each pass */
+	bool required;		 /* a kernel that cannot be transformed is an error; otherwise
+				    it stays as it is, without a variant */
+};
+
+/* Every pass: true when it worked (whether or not it changed anything); false with an error. */
+typedef bool tally_pass(LLVMModuleRef module, const struct tally_pass_options *options,
+			struct tally_error *error);
+
+tally_pass tally_pass_select;  /* keeps only options->kernel and what it reaches */
+tally_pass tally_pass_inline;  /* device functions that read block ids into their kernels */
+tally_pass tally_pass_body;    /* kernel -> body + plain wrapper */
+tally_pass tally_pass_variant; /* adds K$slice, K$guard or K$slice_guard */
+
+struct tally_pass_entry {
+	const char *name; /* for --print-after */
+	tally_pass *run;
+};
+extern const struct tally_pass_entry tally_passes[]; /* ends with a NULL name */
+
+/* Runs all passes of the table in order. */
+bool tally_passes_run(LLVMModuleRef module, const struct tally_pass_options *options,
+		      struct tally_error *error);
+
+/* Parses "slice,guard" (or "none", "") into a set. */
+bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error *error);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shows that errors stay one line and first, buffers grow, files are replaced whole or not at all. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+
+static void first_error_wins(void **state)
+{
+	struct tally_error error = {0};
+
+	assert_false(tally_fail_at(&error, "k.ptx", 3, 9, "unknown\ninstruction %s\n", "foo"));
+	assert_false(tally_fail(&error, "later"));
+	assert_string_equal(error.message, "unknown instruction foo");
+	assert_string_equal(error.file, "k.ptx");
+	assert_int_equal(error.line, 3);
+	assert_int_equal(error.column, 9);
+}
+
+static void error_is_never_empty(void **state)
+{
+	struct tally_error error = {0};
+
+	tally_fail(&error, "%s", "\n");
+	assert_true(tally_failed(&error));
+}
+
+static void buffer_grows_and_ends_in_nul(void **state)
+{
+	struct tally_buffer b = {0};
+
+	for (int i = 0; i < 5000; i++)
+		tally_buffer_print(&b, "%d,", i);
+	assert_false(b.failed);
+	assert_int_equal(strlen(b.data), b.size);
+	assert_memory_equal(b.data, "0,1,2,", 6);
+	tally_buffer_free(&b);
+	tally_buffer_append(&b, "x", SIZE_MAX);
+	assert_true(b.failed);
+	tally_buffer_free(&b);
+	tally_buffer_json(&b, "a\"b\\c\n");
+	assert_string_equal(b.data, "a\\\"b\\\\c\\u000a");
+	tally_buffer_free(&b);
+}
+
+static void file_is_written_whole(void **state)
+{
+	char folder[] = "/tmp/tally-base-XXXXXX", path[128], inner[160];
+	struct tally_buffer b = {0};
+	struct tally_error error = {0};
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof path, "%s/a/b", folder);
+	assert_true(tally_make_folders(path, &error));
+	snprintf(inner, sizeof inner, "%s/f", path);
+	assert_true(tally_file_write(inner, "one", 3, &error));
+	assert_true(tally_file_write(inner, "two", 3, &error));
+	assert_true(tally_file_read(inner, &b, &error));
+	assert_string_equal(b.data, "two");
+	tally_buffer_free(&b);
+	assert_true(tally_file_write("/dev/null", "x", 1, &error));
+	assert_false(tally_file_write("/dev/full", "x", 1, &error));
+	assert_string_equal(error.file, "/dev/full");
+	error = (struct tally_error){0};
+	assert_false(tally_file_read(path, &b, &error)); /* a folder */
+	error = (struct tally_error){0};
+	assert_false(tally_file_write("/nowhere/at/all", "x", 1, &error));
+	tally_buffer_free(&b);
+	unlink(inner);
+	rmdir(path);
+	snprintf(path, sizeof path, "%s/a", folder);
+	rmdir(path);
+	assert_int_equal(rmdir(folder), 0); /* fails if a temporary file was left behind */
+}
+
+static void hashes_differ_by_content_and_extension(void **state)
+{
+	struct tally_hash a = tally_hash_bytes("abc", 3), b = tally_hash_bytes("abd", 3);
+
+	assert_string_not_equal(a.hex, b.hex);
+	assert_string_not_equal(tally_hash_extend(a, "x").hex, tally_hash_extend(b, "x").hex);
+	assert_string_not_equal(tally_hash_extend(a, "x").hex, tally_hash_extend(a, "y").hex);
+	assert_int_equal(strlen(a.hex), 32);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_error_wins),
+		cmocka_unit_test(error_is_never_empty),
+		cmocka_unit_test(buffer_grows_and_ends_in_nul),
+		cmocka_unit_test(file_is_written_whole),
+		cmocka_unit_test(hashes_differ_by_content_and_extension),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
