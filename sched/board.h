@@ -10,46 +10,91 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#define TALLY_BOARD_MAGIC   0x794c6154u /* "TaLy" */
-#define TALLY_BOARD_VERSION 1
-#define TALLY_BOARD_SLOTS   128
+#define TALLY_BOARD_MAGIC    0x794c6154u /* "TaLy" */
+#define TALLY_BOARD_VERSION  1		 /* of this layout and of the messages in wire.h */
+#define TALLY_BOARD_SLOTS    128
+#define TALLY_BOARD_FINISHED 64 /* programs that ended and are still shown */
 
 /* Priorities are plain integers, larger is more urgent. */
 #define TALLY_PRIORITY_HIGH	   100
 #define TALLY_PRIORITY_BEST_EFFORT 0
 
-/* One program on one device. Written by its owner but for `generation` and `turn` (tallyd). */
+/*
+ * One program on one device. What a decision reads lies together in the first cache line, what the
+ * owner counts at every launch in others, so that counting never slows a decision of somebody else.
+ *
+ * Written by tallyd while `generation` is even: priority, pid, device, names. Written by tallyd at
+ * any time: `generation`, `turn`. All else is its owner's. A reader that meets a slot in the moment
+ * it changes hands may see parts of both owners; the epoch changes right after, and it looks again.
+ */
 struct tally_slot {
-	_Atomic uint32_t generation; /* odd: in use; even: free. Changes with every owner */
-	_Atomic uint32_t active;     /* has work on the device that is not known to be done */
-	_Atomic uint32_t turn;	     /* may run among its equals (round robin, by tallyd) */
+	_Alignas(64) _Atomic uint32_t generation; /* odd: in use; even: free. Never goes back */
+	_Atomic uint32_t active; /* has work on the device that is not known to be done */
+	_Atomic uint32_t turn;	 /* may run among its equals (round robin, by tallyd) */
 	int32_t priority;
-	int32_t pid;	    /* from SO_PEERCRED */
-	uint8_t device[16]; /* UUID */
-	char name[64];
-	/* Counters for `tally status`; monotonic since the slot was taken. */
-	_Atomic uint64_t launches, guarded, stops, resumes, fences, bursts;
+	uint8_t device[16];		   /* UUID */
+	int32_t pid;			   /* from SO_PEERCRED: as tallyd's pid namespace sees it */
+	_Atomic uint32_t sleeping;	   /* of the board's sleepers, how many are this owner's */
+	_Atomic uint64_t active_since_ns;  /* 0: not active */
+	_Atomic uint64_t stopped_since_ns; /* 0: not asked to stop; by the owner, for `--why` */
+
+	_Alignas(64) char name[64];
+	char device_name[64];		 /* "" when its owner gave none */
+	uint64_t joined_ns, finished_ns; /* by tallyd; 0: not finished */
+
+	/* Counters for `tally status`; monotonic since the slot was taken. Times are
+	 * CLOCK_MONOTONIC. `bursts` and `active_ns` are counted by tally_client_set_active(), the
+	 * rest by libtally. */
+	_Alignas(64) _Atomic uint64_t launches;
+	_Atomic uint64_t guarded, stops, resumes, fences, bursts;
 	_Atomic uint64_t active_ns, stopped_ns;	    /* time active; time asked to stop */
 	_Atomic uint64_t stop_ns_last, stop_ns_max; /* from the request to the stream's drain */
 };
 
 struct tally_board {
 	uint32_t magic, version;
-	_Atomic uint32_t epoch;	   /* changes whenever anything that a decision needs changes */
-	_Atomic uint32_t sleepers; /* how many wait on epoch: a writer wakes only then */
+	int32_t daemon_pid;
+	uint64_t started_ns, quantum_ns;
+
+	_Alignas(64) _Atomic uint32_t epoch; /* changes whenever a decision's input changes */
+	_Atomic uint32_t sleepers;	     /* who waits on epoch: a writer wakes only then */
+	_Atomic uint32_t slots_end;	     /* no slot at or above this index is in use */
+
 	struct tally_slot slots[TALLY_BOARD_SLOTS];
+
+	/* The last programs that left, a ring: number n is in finished[n % TALLY_BOARD_FINISHED].
+	 */
+	_Alignas(64) _Atomic uint64_t finished_count;
+	struct tally_slot finished[TALLY_BOARD_FINISHED];
 };
+
+/* CLOCK_MONOTONIC in nanoseconds: the clock of every time on the board. */
+uint64_t tally_board_now(void);
+
+static inline bool tally_slot_used(const struct tally_slot *slot)
+{
+	return atomic_load_explicit(&slot->generation, memory_order_acquire) & 1;
+}
 
 /* Bumps the epoch and wakes the sleepers, if any. Async-signal-safe, lock-free. */
 void tally_board_changed(struct tally_board *board);
 
-/* Waits until the epoch differs from `seen` or `timeout_ns` passed (< 0: for ever). */
-void tally_board_wait(struct tally_board *board, uint32_t seen, int64_t timeout_ns);
+/*
+ * Waits until the epoch differs from `seen` or `timeout_ns` passed (< 0: for ever); may also return
+ * early for no reason. `self` is the waiter's slot, NULL for one that has none: tallyd takes a
+ * dead sleeper off the board's count by it.
+ */
+void tally_board_wait(struct tally_board *board, struct tally_slot *self, uint32_t seen,
+		      int64_t timeout_ns);
 
 /* The strict policy (sched/policy_strict.c): whether the program in `slot` has to give way now: a
  * program of higher priority on the same device is active, or an equal one has the turn. */
 bool tally_policy_strict_must_yield(const struct tally_board *board, unsigned slot);
+
+/* The same with its cause: the index of the slot that holds `slot`, or -1 when it may run. */
+int tally_policy_strict_holder(const struct tally_board *board, unsigned slot);
 
 #endif

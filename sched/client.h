@@ -10,42 +10,74 @@
 
 struct tally_client_options {
 	int priority;
-	const char *name;   /* shown by `tally status` */
-	uint8_t device[16]; /* UUID */
-	const char *socket; /* NULL: the default path */
+	const char *name;	 /* shown by `tally status`; copied */
+	uint8_t device[16];	 /* UUID */
+	const char *socket;	 /* NULL: the default path; copied */
+	const char *device_name; /* shown by `tally status`; may be NULL; copied */
 };
 
 /*
  * One membership: a socket (its end is how tallyd learns that we died) and the mapped board. Made
- * once per device, used by any thread but for connect/disconnect. After the daemon is gone
- * (tally_client_check() found the socket closed) `must_yield` is false for ever until a reconnect.
+ * once per device, used by any thread but for connect, reconnect and disconnect. After the daemon
+ * is gone (tally_client_check() found the socket closed) `must_yield` is false until a successful
+ * tally_client_reconnect().
  */
 struct tally_client;
 
-/* NULL with an error when there is no daemon, it is of another version, or all slots are taken. The
- * socket is close-on-exec; in a forked child the client is void (pid is compared) and connects
- * anew. */
+/* NULL with an error when there is no daemon, it is of another version, or all slots are taken.
+ * Takes at most two seconds (a daemon that is stopped). The socket is close-on-exec; in a forked
+ * child the client is void (it yields to nobody and its stores reach nobody) and connects anew. */
 struct tally_client *tally_client_connect(const struct tally_client_options *options,
 					  struct tally_error *error);
+
+/* NULL is allowed. No other thread may be inside a call with this client. */
 void tally_client_disconnect(struct tally_client *client);
 
-/* Lock-free, any thread. `set_active` is what a high-priority program pays per burst. */
+/*
+ * Joins again, with the same options, a daemon that appeared after the old one was gone: the
+ * monitor's second half, called a few times a second while tally_client_check() is false (an
+ * attempt without a daemon costs two system calls). True when attached (also when it already was).
+ * The other threads go on meanwhile: an `active` that was set stays set; what tally_client_slot()
+ * returned before stays readable and writable, but is on nobody's board. Counters begin at zero
+ * again.
+ */
+bool tally_client_reconnect(struct tally_client *client, struct tally_error *error);
+
+/* Lock-free, any thread; of two threads that set different values the later one wins. `set_active`
+ * is what a high-priority program pays per burst; it counts `bursts` and `active_ns`. */
 void tally_client_set_active(struct tally_client *client, bool active);
 bool tally_client_must_yield(const struct tally_client *client);
 
-/* The slot's counters, for the owner to add to (relaxed). */
+/* The slot's counters, for the owner to add to (relaxed). Never NULL. Ask again after a
+ * reconnect. */
 struct tally_slot *tally_client_slot(struct tally_client *client);
 
 uint32_t tally_client_epoch(const struct tally_client *client);
-/* Sleeps until the board changed since `seen`, at most `timeout_ns`. */
+/* Sleeps until the board changed since `seen`, at most `timeout_ns` (< 0: no limit; a daemon that
+ * dies wakes nobody, so give one). */
 void tally_client_wait(struct tally_client *client, uint32_t seen, int64_t timeout_ns);
 
 /* Polls the socket without blocking; false once the daemon is gone. Called by one monitor thread a
  * few times a second. */
 bool tally_client_check(struct tally_client *client);
 
+/*
+ * For `tally run`: tells the daemon that the calling process will join soon, so that it does not
+ * end for being idle while the process lives. False when there is no daemon or it refused.
+ */
+bool tally_client_expect(const char *socket, struct tally_error *error);
+
+/* For `tally status`: the board, mapped read-only, and nothing else; NULL with an error. `absent`
+ * (may be NULL) tells "no daemon" from other errors. Free with munmap(board, sizeof *board). */
+const struct tally_board *tally_client_observe(const char *socket, bool *absent,
+					       struct tally_error *error);
+
 /* The default socket path: $TALLY_SOCKET, else $XDG_RUNTIME_DIR/tally/tallyd.sock, else
- * /tmp/tally-UID/tallyd.sock (folder 0700 and ours, or refused). */
+ * /tmp/tally-UID/tallyd.sock (folder 0700 and ours, or refused; it need not exist yet). */
 bool tally_socket_path(char *path, size_t size, struct tally_error *error);
+
+/* Whether the folder of socket `path` is ours with mode 0700; one that does not exist is made when
+ * `make` is set and is fine otherwise. */
+bool tally_socket_folder(const char *path, bool make, struct tally_error *error);
 
 #endif

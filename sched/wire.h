@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The messages between tallyd and the programs: one fixed-size record over a SOCK_SEQPACKET Unix
+ * socket, one connection per membership. The first eight bytes keep their meaning in every version,
+ * so that two versions can always tell each other apart.
+ */
+#ifndef TALLY_SCHED_WIRE_H
+#define TALLY_SCHED_WIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+#define TALLY_WIRE_MAGIC 0x31775954u /* "TYw1" */
+
+enum tally_wire_type {
+	TALLY_WIRE_JOIN = 1, /* program: priority, device, names. Answer: WELCOME with the board */
+	TALLY_WIRE_EXPECT,   /* `tally run`: this process will join. Answer: WELCOME, no board */
+	TALLY_WIRE_OBSERVE,  /* `tally status`. Answer: WELCOME with the board, read-only */
+	TALLY_WIRE_WELCOME,  /* daemon: slot, board_size */
+	TALLY_WIRE_REFUSED,  /* daemon: text says why; the connection ends */
+};
+
+struct __attribute__((packed)) tally_wire {
+	uint32_t magic;
+	uint16_t version; /* TALLY_BOARD_VERSION */
+	uint16_t type;
+	int32_t priority;
+	uint32_t slot;
+	uint64_t board_size;
+	uint8_t device[16];
+	char name[64], device_name[64]; /* NUL inside */
+	char text[192];			/* NUL inside */
+};
+
+/* Sends one message with descriptor `pass` (-1: none). 0 or -errno; never SIGPIPE. */
+int tally_wire_send(int socket, const struct tally_wire *message, int pass);
+
+/*
+ * Receives one message of any sender: its size in bytes (0: the peer is gone; may differ from
+ * sizeof *message, which then holds what fits), or -errno. A descriptor that came along is stored
+ * in `passed` (close-on-exec, the caller's), -1 when none; a caller that passes NULL wants none,
+ * and whatever comes is closed.
+ */
+ssize_t tally_wire_receive(int socket, struct tally_wire *message, int *passed);
+
+/* Whether `size` bytes of `message` are a message of this version; says what is wrong with it. */
+bool tally_wire_check(const struct tally_wire *message, ssize_t size, struct tally_error *error);
+
+/* Connects to `path` within two seconds, checks that the peer is ours, sends `request` and stores
+ * the answer. The socket (close-on-exec), or -1 with an error; `absent` (may be NULL) is set when
+ * nobody serves the path. `passed` as in tally_wire_receive(). */
+int tally_wire_ask(const char *path, const struct tally_wire *request, struct tally_wire *answer,
+		   int *passed, bool *absent, struct tally_error *error);
+
+#endif
