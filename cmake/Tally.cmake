@@ -72,3 +72,18 @@ function(tally_embed target symbol file)
   set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS ${path})
   target_sources(${target} PRIVATE ${out})
 endfunction()
+
+# tally_fuzz(name SOURCES ... [LIBS ...]): a libFuzzer program in build-fuzz/fuzz (TALLY_FUZZ=ON,
+# clang): SOURCES define LLVMFuzzerTestOneInput. `./dev fuzz` runs them all.
+function(tally_fuzz name)
+  if(NOT TALLY_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${A_SOURCES})
+  tally_settings(${name})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+  target_compile_options(${name} PRIVATE -Wno-missing-prototypes -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${A_LIBS})
+endfunction()
