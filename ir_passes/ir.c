@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small helpers over LLVM's C API that the frontends, the passes and the lowerings share. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/DebugInfo.h>
+#include <llvm-c/Target.h>
+
+#include "ir_passes/ir.h"
+
+/* Every instruction of a function in order; the caller frees it. */
+static LLVMValueRef *list_instructions(LLVMValueRef function, size_t *count)
+{
+	size_t capacity = 256;
+	LLVMValueRef *list = malloc(capacity * sizeof *list), *grown;
+
+	*count = 0;
+	TALLY_EACH_BLOCK(function, block)
+	{
+		TALLY_EACH_INSTRUCTION(block, i)
+		{
+			if (list && *count == capacity) {
+				grown = realloc(list, (capacity *= 2) * sizeof *list);
+				if (!grown)
+					free(list);
+				list = grown;
+			}
+			if (list)
+				list[(*count)++] = i;
+		}
+	}
+	return list;
+}
+
+bool tally_visit_instructions(LLVMValueRef function, bool (*visit)(LLVMValueRef i, void *data),
+			      void *data)
+{
+	size_t count;
+	LLVMValueRef *list = list_instructions(function, &count);
+	bool ok = list != NULL;
+
+	for (size_t k = 0; ok && k < count; k++)
+		ok = visit(list[k], data);
+	free(list);
+	return ok;
+}
+
+LLVMValueRef tally_called_function(LLVMValueRef instruction)
+{
+	if (!LLVMIsACallInst(instruction))
+		return NULL;
+	return LLVMIsAFunction(LLVMGetCalledValue(instruction));
+}
+
+const char *tally_called_name(LLVMValueRef instruction)
+{
+	LLVMValueRef function = tally_called_function(instruction);
+	size_t length;
+
+	return function ? LLVMGetValueName2(function, &length) : NULL;
+}
+
+LLVMValueRef tally_build_operation(LLVMBuilderRef builder, LLVMModuleRef module, const char *name,
+				   LLVMValueRef *arguments, unsigned count)
+{
+	LLVMValueRef function = tally_operation_declare(module, name), call;
+
+	if (!function)
+		return NULL;
+	call = LLVMBuildCall2(builder, LLVMGlobalGetValueType(function), function, arguments, count,
+			      "");
+	return call;
+}
+
+LLVMValueRef tally_build_intrinsic(LLVMBuilderRef builder, LLVMModuleRef module, const char *name,
+				   LLVMTypeRef *types, unsigned type_count, LLVMValueRef *arguments,
+				   unsigned count)
+{
+	unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+	LLVMValueRef function;
+
+	if (!id)
+		return NULL;
+	function = LLVMGetIntrinsicDeclaration(module, id, types, type_count);
+	return LLVMBuildCall2(builder, LLVMGlobalGetValueType(function), function, arguments, count,
+			      "");
+}
+
+void tally_replace(LLVMValueRef instruction, LLVMValueRef value)
+{
+	if (value)
+		LLVMReplaceAllUsesWith(instruction, value);
+	LLVMInstructionEraseFromParent(instruction);
+}
+
+static unsigned attribute_kind(const char *name)
+{
+	return LLVMGetEnumAttributeKindForName(name, strlen(name));
+}
+
+static LLVMContextRef context_of(LLVMValueRef value)
+{
+	return LLVMGetTypeContext(LLVMTypeOf(value));
+}
+
+void tally_add_attribute(LLVMValueRef function, const char *name, unsigned long long value)
+{
+	LLVMAddAttributeAtIndex(
+		function, LLVMAttributeFunctionIndex,
+		LLVMCreateEnumAttribute(context_of(function), attribute_kind(name), value));
+}
+
+void tally_remove_attribute(LLVMValueRef function, const char *name)
+{
+	LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, attribute_kind(name));
+}
+
+bool tally_has_attribute(LLVMValueRef function, const char *name)
+{
+	return LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+					   attribute_kind(name)) != NULL;
+}
+
+LLVMAttributeRef tally_param_attribute(LLVMValueRef function, unsigned index, const char *name)
+{
+	return LLVMGetEnumAttributeAtIndex(function, index + 1, attribute_kind(name));
+}
+
+LLVMTypeRef tally_param_byval(LLVMValueRef function, unsigned index)
+{
+	LLVMAttributeRef attribute = tally_param_attribute(function, index, "byval");
+
+	return attribute ? LLVMGetTypeAttributeValue(attribute) : NULL;
+}
+
+static LLVMTypeRef param_type(LLVMValueRef function, unsigned index)
+{
+	LLVMTypeRef type = tally_param_byval(function, index);
+
+	return type ? type : LLVMTypeOf(LLVMGetParam(function, index));
+}
+
+unsigned tally_param_alignment(LLVMModuleRef module, LLVMValueRef function, unsigned index)
+{
+	LLVMAttributeRef align = NULL;
+
+	if (tally_param_byval(function, index))
+		align = tally_param_attribute(function, index, "align");
+	if (align)
+		return (unsigned)LLVMGetEnumAttributeValue(align);
+	return LLVMABIAlignmentOfType(LLVMGetModuleDataLayout(module), param_type(function, index));
+}
+
+unsigned long long tally_param_size(LLVMModuleRef module, LLVMValueRef function, unsigned index)
+{
+	return LLVMABISizeOfType(LLVMGetModuleDataLayout(module), param_type(function, index));
+}
+
+void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params)
+{
+	for (unsigned k = 0; k <= params + 1; k++) {
+		LLVMAttributeIndex index =
+			k == params + 1 ? (LLVMAttributeIndex)LLVMAttributeFunctionIndex : k;
+		unsigned count = LLVMGetAttributeCountAtIndex(from, index);
+		LLVMAttributeRef *list = calloc(count + 1, sizeof *list);
+
+		if (!list)
+			return;
+		LLVMGetAttributesAtIndex(from, index, list);
+		for (unsigned a = 0; a < count; a++)
+			LLVMAddAttributeAtIndex(to, index, list[a]);
+		free(list);
+	}
+}
+
+void tally_strip_target_attributes(LLVMValueRef function)
+{
+	static const char *const texts[] = {
+		"target-cpu",
+		"target-features",
+		"tune-cpu",
+		"frame-pointer",
+		"uniform-work-group-size",
+		"no-trapping-math",
+		"stack-protector-buffer-size",
+		"min-legal-vector-width",
+		"nvvm.annotations_transplanted",
+		"amdgpu-flat-work-group-size",
+		"amdgpu-unsafe-fp-atomics",
+		"amdgpu-waves-per-eu",
+	};
+	static const char *const enums[] = {"noinline", "optnone",	"memory",
+					    "ssp",	"sspreq",	"sspstrong",
+					    "uwtable",	"mustprogress", "norecurse"};
+
+	for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+		LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, texts[k],
+						 strlen(texts[k]));
+	for (size_t k = 0; k < sizeof enums / sizeof *enums; k++)
+		tally_remove_attribute(function, enums[k]);
+}
+
+void tally_move_body(LLVMValueRef from, LLVMValueRef to)
+{
+	unsigned shared = LLVMCountParams(from), count = LLVMCountParams(to);
+	/* A block can only be moved behind another one: this one stands in until the first moved.
+	 */
+	LLVMBasicBlockRef place = LLVMAppendBasicBlockInContext(context_of(to), to, ""),
+			  first = place;
+
+	TALLY_EACH_BLOCK(from, block)
+	{
+		LLVMMoveBasicBlockAfter(block, place);
+		place = block;
+	}
+	LLVMDeleteBasicBlock(first);
+	for (unsigned k = 0; k < shared && k < count; k++) {
+		LLVMValueRef old = LLVMGetParam(from, k), new = LLVMGetParam(to, k);
+		size_t length;
+		const char *name = LLVMGetValueName2(old, &length);
+
+		LLVMReplaceAllUsesWith(old, new);
+		LLVMSetValueName2(new, name, length);
+	}
+}
+
+/* Builds the instructions that compute constant expression (or aggregate) `c`, one level deep. */
+static LLVMValueRef build_constant(LLVMBuilderRef builder, LLVMValueRef c)
+{
+	unsigned count = (unsigned)LLVMGetNumOperands(c);
+	LLVMTypeRef type = LLVMTypeOf(c);
+	LLVMValueRef value, operands[16];
+
+	if (!LLVMIsAConstantExpr(c)) {
+		bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+
+		value = LLVMGetPoison(type);
+		for (unsigned k = 0; k < count; k++)
+			value = vector ? LLVMBuildInsertElement(
+						 builder, value, LLVMGetOperand(c, k),
+						 LLVMConstInt(LLVMInt32TypeInContext(
+								      LLVMGetTypeContext(type)),
+							      k, 0),
+						 "")
+				       : LLVMBuildInsertValue(builder, value, LLVMGetOperand(c, k),
+							      k, "");
+		return value;
+	}
+	if (count > sizeof operands / sizeof *operands)
+		return NULL;
+	for (unsigned k = 0; k < count; k++)
+		operands[k] = LLVMGetOperand(c, k);
+	switch (LLVMGetConstOpcode(c)) {
+	case LLVMGetElementPtr:
+		return LLVMBuildGEP2(builder, LLVMGetGEPSourceElementType(c), operands[0],
+				     operands + 1, count - 1, "");
+	case LLVMAdd:
+	case LLVMSub:
+	case LLVMXor:
+	case LLVMMul:
+		return LLVMBuildBinOp(builder, LLVMGetConstOpcode(c), operands[0], operands[1], "");
+	case LLVMExtractElement:
+		return LLVMBuildExtractElement(builder, operands[0], operands[1], "");
+	case LLVMInsertElement:
+		return LLVMBuildInsertElement(builder, operands[0], operands[1], operands[2], "");
+	default:
+		return LLVMBuildCast(builder, LLVMGetConstOpcode(c), operands[0], type, "");
+	}
+}
+
+/* Replaces operand `c` of `user` by instructions. A phi wants them in the block it comes from, one
+ * and the same value for every entry of that block. */
+static void expand_in_user(LLVMBuilderRef builder, LLVMValueRef user, LLVMValueRef c)
+{
+	int count = LLVMGetNumOperands(user);
+	bool phi = LLVMIsAPHINode(user) != NULL;
+	LLVMValueRef value = NULL;
+
+	for (int k = 0; k < count; k++) {
+		if (LLVMGetOperand(user, k) != c)
+			continue;
+		if (phi) {
+			LLVMBasicBlockRef from = LLVMGetIncomingBlock(user, k);
+
+			LLVMPositionBuilderBefore(builder, LLVMGetBasicBlockTerminator(from));
+			value = build_constant(builder, c);
+			for (int j = k; value && j < count; j++)
+				if (LLVMGetIncomingBlock(user, j) == from &&
+				    LLVMGetOperand(user, j) == c)
+					LLVMSetOperand(user, j, value);
+			continue;
+		}
+		if (!value) {
+			LLVMPositionBuilderBefore(builder, user);
+			value = build_constant(builder, c);
+		}
+		if (value)
+			LLVMSetOperand(user, k, value);
+	}
+}
+
+static void expand_users(LLVMBuilderRef builder, LLVMValueRef c)
+{
+	size_t count = 0, n = 0;
+	LLVMValueRef *users;
+
+	TALLY_EACH_USE(c, u)
+	count++;
+	users = calloc(count + 1, sizeof *users);
+	if (!users)
+		return;
+	TALLY_EACH_USE(c, u)
+	users[n++] = LLVMGetUser(u);
+	for (size_t k = 0; k < n; k++) {
+		LLVMValueRef user = users[k];
+		bool again = false;
+
+		for (size_t j = 0; j < k; j++)
+			again |= users[j] == user;
+		if (again)
+			continue;
+		/* The outermost expression first: what it leaves uses this one directly. */
+		if (LLVMIsAConstant(user) && !LLVMIsAGlobalValue(user))
+			expand_users(builder, user);
+		else if (LLVMIsAInstruction(user) &&
+			 (LLVMIsAConstantExpr(c) || !LLVMIsAGlobalValue(c)))
+			expand_in_user(builder, user, c);
+	}
+	free(users);
+}
+
+void tally_expand_constant_users(LLVMValueRef global)
+{
+	LLVMBuilderRef builder = LLVMCreateBuilderInContext(context_of(global));
+	size_t before, after = 0;
+
+	/* Each round peels one level: what was inside the outermost expression is a user now. */
+	do {
+		before = after;
+		after = 0;
+		expand_users(builder, global);
+		TALLY_EACH_USE(global, u)
+		after++;
+	} while (after != before);
+	LLVMDisposeBuilder(builder);
+}
+
+const char *tally_instruction_text(LLVMValueRef instruction, char *text, size_t size)
+{
+	char *full = LLVMPrintValueToString(instruction), *from = full, *end;
+
+	while (*from == ' ')
+		from++;
+	end = strstr(from, ", !dbg");
+	if (end)
+		*end = '\0';
+	end = strchr(from, '\n');
+	if (end)
+		*end = '\0';
+	snprintf(text, size, "%s", from);
+	LLVMDisposeMessage(full);
+	return text;
+}
+
+bool tally_instruction_place(LLVMValueRef instruction, const char **file, size_t *length,
+			     unsigned *line, unsigned *column)
+{
+	LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction), scope;
+	unsigned size = 0;
+
+	if (!location)
+		return false;
+	scope = LLVMDILocationGetScope(location);
+	scope = scope ? LLVMDIScopeGetFile(scope) : NULL;
+	if (!scope)
+		return false;
+	*file = LLVMDIFileGetFilename(scope, &size);
+	*length = size;
+	*line = LLVMDILocationGetLine(location);
+	*column = LLVMDILocationGetColumn(location);
+	return *line != 0;
+}
+
+bool tally_verify_ir(LLVMModuleRef module, const char *what, struct tally_error *error)
+{
+	char *message = NULL;
+	bool bad = LLVMVerifyModule(module, LLVMReturnStatusAction, &message) != 0;
+
+	if (bad) {
+		/* LLVM says what is wrong in its first line and shows the instruction after it. */
+		for (char *p = message; *p; p++)
+			if (*p == '\n')
+				*p = ' ';
+		tally_fail(error, "invalid IR after %s: %s", what, message);
+	}
+	LLVMDisposeMessage(message);
+	return !bad;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The operations of the neutral IR contract as one table, and their declarations. */
+#include <string.h>
+
+#include "ir_passes/contract.h"
+#include "ir_passes/ir.h"
+
+/* clang-format off */
+#define PURE(name, signature)	     {"tally." name, signature, TALLY_OP_PURE}
+#define READ(name, signature)	     {"tally." name, signature, TALLY_OP_READ}
+#define EFFECT(name, signature)	     {"tally." name, signature, TALLY_OP_EFFECT}
+#define CONVERGENT(name, signature)  {"tally." name, signature, TALLY_OP_CONVERGENT}
+#define NORETURN(name, signature)    {"tally." name, signature, TALLY_OP_NORETURN}
+
+#define XYZ(name)  PURE(name ".x", "i"), PURE(name ".y", "i"), PURE(name ".z", "i")
+
+/* One rounding direction's arithmetic and conversions. */
+#define DIRECTED(d)                                                                               \
+	PURE("round.add." d ".f32", "fff"), PURE("round.add." d ".f64", "ddd"),                   \
+	PURE("round.sub." d ".f32", "fff"), PURE("round.sub." d ".f64", "ddd"),                   \
+	PURE("round.mul." d ".f32", "fff"), PURE("round.mul." d ".f64", "ddd"),                   \
+	PURE("round.div." d ".f32", "fff"), PURE("round.div." d ".f64", "ddd"),                   \
+	PURE("round.fma." d ".f32", "ffff"), PURE("round.fma." d ".f64", "dddd"),                 \
+	PURE("round.sqrt." d ".f32", "ff"), PURE("round.sqrt." d ".f64", "dd"),                   \
+	PURE("round.rcp." d ".f32", "ff"), PURE("round.rcp." d ".f64", "dd"),                     \
+	PURE("cvt." d ".f32.f64", "fd"), PURE("cvt." d ".f16.f32", "hf"),                         \
+	PURE("cvt." d ".bf16.f32", "yf"), PURE("cvt." d ".f32.i32", "fi"),                        \
+	PURE("cvt." d ".f32.u32", "fi"), PURE("cvt." d ".f32.i64", "fl"),                         \
+	PURE("cvt." d ".f32.u64", "fl"), PURE("cvt." d ".f64.i64", "dl"),                         \
+	PURE("cvt." d ".f64.u64", "dl")
+
+/* Maths by the shape of its arguments: T is the type of the name's suffix. */
+#define MATH(kind, name, s32, s64) kind("math." name ".f32", s32), kind("math." name ".f64", s64)
+#define MATH1(name)	MATH(PURE, name, "ff", "dd")
+#define MATH2(name)	MATH(PURE, name, "fff", "ddd")
+#define MATH3(name)	MATH(PURE, name, "ffff", "dddd")
+#define MATH4(name)	MATH(PURE, name, "fffff", "ddddd")
+#define MATH_TO_I(name)	MATH(PURE, name, "if", "id")
+#define MATH_TO_L(name)	MATH(PURE, name, "lf", "ld")
+#define MATH_T_I(name)	MATH(PURE, name, "ffi", "ddi")
+#define MATH_T_L(name)	MATH(PURE, name, "ffl", "ddl")
+#define MATH_I_T(name)	MATH(PURE, name, "fif", "did")
+#define MATH_V_PP(name)	MATH(EFFECT, name, "vfpp", "vdpp")
+#define MATH_T_P(name)	MATH(EFFECT, name, "ffp", "ddp")
+#define MATH_TT_P(name)	MATH(EFFECT, name, "fffp", "dddp")
+#define MATH_N_P(name)	MATH(PURE, name, "fip", "dip")
+
+static const struct tally_operation operations[] = {
+	/* Threads and grid. */
+	XYZ("thread.id"), XYZ("block.id"), XYZ("block.size"), XYZ("grid.size"),
+	PURE("lane.id", "i"), PURE("warp.id", "i"), PURE("warp.count", "i"), PURE("warp.size", "i"),
+	PURE("sm.id", "i"), PURE("sm.count", "i"), PURE("grid.id", "l"),
+	PURE("shared.total.size", "i"), PURE("shared.dynamic.size", "i"),
+	PURE("lanemask.eq", "i"), PURE("lanemask.le", "i"), PURE("lanemask.lt", "i"),
+	PURE("lanemask.ge", "i"), PURE("lanemask.gt", "i"),
+
+	/* Synchronisation and lanes. */
+	CONVERGENT("barrier", "vii"), CONVERGENT("barrier.popc", "iiib"),
+	CONVERGENT("barrier.and", "biib"), CONVERGENT("barrier.or", "biib"),
+	CONVERGENT("barrier.arrive", "vii"), CONVERGENT("warp.sync", "vi"),
+	CONVERGENT("active.mask", "i"),
+	CONVERGENT("vote.all", "bib"), CONVERGENT("vote.any", "bib"), CONVERGENT("vote.uni", "bib"),
+	CONVERGENT("vote.ballot", "iib"),
+	CONVERGENT("shuffle.up", "{ib}iiii"), CONVERGENT("shuffle.down", "{ib}iiii"),
+	CONVERGENT("shuffle.xor", "{ib}iiii"), CONVERGENT("shuffle.idx", "{ib}iiii"),
+	CONVERGENT("match.any.i32", "iii"), CONVERGENT("match.any.i64", "iil"),
+	CONVERGENT("match.all.i32", "{ib}ii"), CONVERGENT("match.all.i64", "{ib}il"),
+	CONVERGENT("reduce.add", "iii"), CONVERGENT("reduce.min", "iii"),
+	CONVERGENT("reduce.max", "iii"), CONVERGENT("reduce.umin", "iii"),
+	CONVERGENT("reduce.umax", "iii"), CONVERGENT("reduce.and", "iii"),
+	CONVERGENT("reduce.or", "iii"), CONVERGENT("reduce.xor", "iii"),
+	CONVERGENT("elect", "{ib}i"),
+	CONVERGENT("guard.enter", "bpi"),
+
+	/* Memory. */
+	PURE("is.global", "bp"), PURE("is.shared", "bp"), PURE("is.constant", "bp"),
+	PURE("is.local", "bp"), EFFECT("malloc", "pl"), EFFECT("free", "vp"),
+
+	/* Integers. */
+	PURE("prmt", "iiii"),
+	PURE("bfe.u32", "iiii"), PURE("bfe.s32", "iiii"),
+	PURE("bfe.u64", "llii"), PURE("bfe.s64", "llii"),
+	PURE("bfi.b32", "iiiii"), PURE("bfi.b64", "lllii"),
+	PURE("bfind.u32", "ii"), PURE("bfind.s32", "ii"),
+	PURE("bfind.u64", "il"), PURE("bfind.s64", "il"),
+	PURE("bfind.shiftamt.u32", "ii"), PURE("bfind.shiftamt.s32", "ii"),
+	PURE("bfind.shiftamt.u64", "il"), PURE("bfind.shiftamt.s64", "il"),
+	PURE("bmsk.clamp", "iii"), PURE("bmsk.wrap", "iii"), PURE("fns", "iiii"),
+	PURE("dp4a.uu", "iiii"), PURE("dp4a.us", "iiii"), PURE("dp4a.su", "iiii"), PURE("dp4a.ss", "iiii"),
+	PURE("dp2a.lo.uu", "iiii"), PURE("dp2a.lo.us", "iiii"), PURE("dp2a.lo.su", "iiii"), PURE("dp2a.lo.ss", "iiii"),
+	PURE("dp2a.hi.uu", "iiii"), PURE("dp2a.hi.us", "iiii"), PURE("dp2a.hi.su", "iiii"), PURE("dp2a.hi.ss", "iiii"),
+	PURE("sad.u32", "iiii"), PURE("sad.s32", "iiii"),
+
+	/* Approximate, directed and flushing arithmetic. */
+	PURE("approx.rcp.f32", "ff"), PURE("approx.sqrt.f32", "ff"), PURE("approx.rsqrt.f32", "ff"),
+	PURE("approx.ex2.f32", "ff"), PURE("approx.lg2.f32", "ff"), PURE("approx.sin.f32", "ff"),
+	PURE("approx.cos.f32", "ff"), PURE("approx.tanh.f32", "ff"), PURE("approx.div.f32", "fff"),
+	PURE("approx.rcp.ftz.f64", "dd"), PURE("approx.rsqrt.ftz.f64", "dd"),
+	DIRECTED("rz"), DIRECTED("rm"), DIRECTED("rp"),
+	PURE("ftz.f32", "ff"),
+
+	/* Other. */
+	READ("clock", "l"), READ("clock32", "i"), READ("global.timer", "l"),
+	EFFECT("nanosleep", "vi"), NORETURN("trap", "v"), NORETURN("exit", "v"),
+	EFFECT("breakpoint", "v"), EFFECT("printf", "ipp"), NORETURN("assert.fail", "vppip"),
+
+	/* Maths. */
+	MATH1("acos"), MATH1("acosh"), MATH1("asin"), MATH1("asinh"), MATH1("atan"), MATH1("atanh"),
+	MATH1("cbrt"), MATH1("ceil"), MATH1("cos"), MATH1("cosh"), MATH1("cospi"),
+	MATH1("cyl_bessel_i0"), MATH1("cyl_bessel_i1"), MATH1("erf"), MATH1("erfc"),
+	MATH1("erfcinv"), MATH1("erfcx"), MATH1("erfinv"), MATH1("exp"), MATH1("exp10"),
+	MATH1("exp2"), MATH1("expm1"), MATH1("fabs"), MATH1("floor"), MATH1("j0"), MATH1("j1"),
+	MATH1("lgamma"), MATH1("log"), MATH1("log10"), MATH1("log1p"), MATH1("log2"),
+	MATH1("logb"), MATH1("nearbyint"), MATH1("normcdf"), MATH1("normcdfinv"), MATH1("rcbrt"),
+	MATH1("rint"), MATH1("round"), MATH1("rsqrt"), MATH1("sin"), MATH1("sinh"),
+	MATH1("sinpi"), MATH1("sqrt"), MATH1("tan"), MATH1("tanh"), MATH1("tanpi"),
+	MATH1("tgamma"), MATH1("trunc"), MATH1("y0"), MATH1("y1"),
+	MATH2("atan2"), MATH2("copysign"), MATH2("fdim"), MATH2("fdivide"), MATH2("fmax"),
+	MATH2("fmin"), MATH2("fmod"), MATH2("hypot"), MATH2("nextafter"), MATH2("pow"),
+	MATH2("remainder"), MATH2("rhypot"),
+	MATH3("fma"), MATH3("norm3d"), MATH3("rnorm3d"), MATH4("norm4d"), MATH4("rnorm4d"),
+	MATH_TO_I("ilogb"), MATH_TO_L("llrint"), MATH_TO_L("llround"),
+	MATH_T_I("ldexp"), MATH_T_I("scalbn"), MATH_T_L("scalbln"), MATH_T_I("powi"),
+	MATH_I_T("jn"), MATH_I_T("yn"),
+	MATH_V_PP("sincos"), MATH_V_PP("sincospi"), MATH_T_P("modf"), MATH_T_P("frexp"),
+	MATH_TT_P("remquo"), MATH_N_P("norm"), MATH_N_P("rnorm"),
+};
+/* clang-format on */
+
+const struct tally_operation *tally_operation_find(const char *name)
+{
+	if (strncmp(name, "tally.", 6))
+		return NULL;
+	for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+		if (!strcmp(operations[i].name, name))
+			return &operations[i];
+	return NULL;
+}
+
+const struct tally_operation *tally_operation_at(size_t index)
+{
+	return index < sizeof operations / sizeof *operations ? &operations[index] : NULL;
+}
+
+static LLVMTypeRef type_of_code(LLVMContextRef context, char code)
+{
+	switch (code) {
+	case 'b':
+		return LLVMInt1TypeInContext(context);
+	case 'i':
+		return LLVMInt32TypeInContext(context);
+	case 'l':
+		return LLVMInt64TypeInContext(context);
+	case 'h':
+		return LLVMHalfTypeInContext(context);
+	case 'y':
+		return LLVMBFloatTypeInContext(context);
+	case 'f':
+		return LLVMFloatTypeInContext(context);
+	case 'd':
+		return LLVMDoubleTypeInContext(context);
+	case 'p':
+		return LLVMPointerTypeInContext(context, TALLY_AS_GENERIC);
+	default:
+		return LLVMVoidTypeInContext(context);
+	}
+}
+
+/* Reads one type of a signature and moves `*code` behind it. */
+static LLVMTypeRef next_type(LLVMContextRef context, const char **code)
+{
+	LLVMTypeRef members[4];
+	unsigned count = 0;
+
+	if (**code != '{')
+		return type_of_code(context, *(*code)++);
+	for (++*code; **code != '}'; ++*code)
+		members[count++] = type_of_code(context, **code);
+	++*code;
+	return LLVMStructTypeInContext(context, members, count, 0);
+}
+
+LLVMTypeRef tally_operation_type(LLVMContextRef context, const struct tally_operation *operation)
+{
+	LLVMTypeRef arguments[8];
+	unsigned count = 0;
+	const char *code = operation->signature;
+	LLVMTypeRef result = next_type(context, &code);
+
+	while (*code)
+		arguments[count++] = next_type(context, &code);
+	return LLVMFunctionType(result, arguments, count, 0);
+}
+
+/*
+ * memory(...) as LLVM encodes it: two bits a location, argument memory first, then memory that no
+ * pointer of the program reaches. Clocks read and write the latter, so that two reads are not one.
+ */
+enum { MEMORY_NONE = 0, MEMORY_INACCESSIBLE = 3 << 2 };
+
+static void add_attributes(LLVMValueRef function, enum tally_operation_kind kind)
+{
+	tally_add_attribute(function, "nounwind", 0);
+	tally_add_attribute(function, "nocallback", 0);
+	switch (kind) {
+	case TALLY_OP_PURE:
+		tally_add_attribute(function, "willreturn", 0);
+		tally_add_attribute(function, "nosync", 0);
+		tally_add_attribute(function, "speculatable", 0);
+		tally_add_attribute(function, "memory", MEMORY_NONE);
+		break;
+	case TALLY_OP_READ:
+		tally_add_attribute(function, "willreturn", 0);
+		tally_add_attribute(function, "memory", MEMORY_INACCESSIBLE);
+		break;
+	case TALLY_OP_EFFECT:
+		tally_add_attribute(function, "willreturn", 0);
+		break;
+	case TALLY_OP_CONVERGENT:
+		tally_add_attribute(function, "convergent", 0);
+		break;
+	case TALLY_OP_NORETURN:
+		tally_add_attribute(function, "noreturn", 0);
+		break;
+	}
+}
+
+LLVMValueRef tally_operation_declare(LLVMModuleRef module, const char *name)
+{
+	LLVMValueRef function = LLVMGetNamedFunction(module, name);
+	const struct tally_operation *operation;
+	LLVMTypeRef type;
+
+	if (function)
+		return function;
+	operation = tally_operation_find(name);
+	if (!operation)
+		return NULL;
+	type = tally_operation_type(LLVMGetModuleContext(module), operation);
+	function = LLVMAddFunction(module, name, type);
+	tally_operation_attributes(function, operation);
+	return function;
+}
+
+void tally_operation_attributes(LLVMValueRef function, const struct tally_operation *operation)
+{
+	/* norm(n, p) and rnorm(n, p) read an array: they are pure but for that. */
+	bool reads = strchr(operation->signature, 'p') && operation->kind == TALLY_OP_PURE &&
+		     !strncmp(operation->name, "tally.math.", 11);
+
+	add_attributes(function, reads ? TALLY_OP_EFFECT : operation->kind);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules from IR text, for the tests of the LLVM parts. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/IRReader.h>
+
+#include "tests/ir_passes/ir_test.h"
+
+LLVMModuleRef ir_test_parse(LLVMContextRef context, const char *text)
+{
+	LLVMMemoryBufferRef buffer =
+		LLVMCreateMemoryBufferWithMemoryRangeCopy(text, strlen(text), "test");
+	LLVMModuleRef module;
+	char *message = NULL;
+
+	if (LLVMParseIRInContext(context, buffer, &module, &message)) {
+		fprintf(stderr, "test IR: %s\n%s\n", message, text);
+		exit(1);
+	}
+	return module;
+}
+
+bool ir_test_contains(LLVMModuleRef module, const char *needle)
+{
+	char *text = LLVMPrintModuleToString(module);
+	bool found = strstr(text, needle) != NULL;
+
+	LLVMDisposeMessage(text);
+	return found;
+}
+
+bool ir_test_function_contains(LLVMModuleRef module, const char *function, const char *needle)
+{
+	LLVMValueRef value = LLVMGetNamedFunction(module, function);
+	char *text;
+	bool found;
+
+	if (!value)
+		return false;
+	text = LLVMPrintValueToString(value);
+	found = strstr(text, needle) != NULL;
+	LLVMDisposeMessage(text);
+	return found;
+}

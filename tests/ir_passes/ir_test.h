@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules from IR text, for the tests of the LLVM parts. */
+#ifndef TALLY_TESTS_IR_TEST_H
+#define TALLY_TESTS_IR_TEST_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+/* The first lines of a neutral module. */
+#define IR_LAYOUT "target datalayout = \"e-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64\"\n"
+
+/* Parses IR text; ends the test program with LLVM's message when it is no IR. */
+LLVMModuleRef ir_test_parse(LLVMContextRef context, const char *text);
+
+/* Whether the module's (or function's) text holds `needle`. */
+bool ir_test_contains(LLVMModuleRef module, const char *needle);
+bool ir_test_function_contains(LLVMModuleRef module, const char *function, const char *needle);
+
+#endif
