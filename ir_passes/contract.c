@@ -420,8 +420,7 @@ static bool check_locks(LLVMValueRef function, struct tally_error *error)
 {
 	if (LLVMIsDeclaration(function) || !is_locked(function))
 		return true;
-	TALLY_EACH_USE(function, use)
-	{
+	TALLY_EACH_USE (function, use) {
 		LLVMValueRef user = LLVMGetUser(use), caller;
 
 		if (!LLVMIsACallInst(user))
@@ -442,18 +441,17 @@ bool tally_contract_verify(LLVMModuleRef module, struct tally_error *error)
 {
 	if (!check_layout(module, error) || !tally_verify_ir(module, "parsing", error))
 		return false;
-	TALLY_EACH_GLOBAL(module, global)
-	if (!check_global(global, error))
-		return false;
-	TALLY_EACH_FUNCTION(module, function)
-	{
+	TALLY_EACH_GLOBAL (module, global)
+		if (!check_global(global, error))
+			return false;
+	TALLY_EACH_FUNCTION (module, function) {
 		if (LLVMIsDeclaration(function) && !tally_is_kernel(function)
 			    ? !check_declaration(function, error)
 			    : !check_function(function, error))
 			return false;
 	}
-	TALLY_EACH_FUNCTION(module, function)
-	if (!check_locks(function, error))
-		return false;
+	TALLY_EACH_FUNCTION (module, function)
+		if (!check_locks(function, error))
+			return false;
 	return true;
 }

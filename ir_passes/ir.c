@@ -17,10 +17,8 @@ static LLVMValueRef *list_instructions(LLVMValueRef function, size_t *count)
 	LLVMValueRef *list = malloc(capacity * sizeof *list), *grown;
 
 	*count = 0;
-	TALLY_EACH_BLOCK(function, block)
-	{
-		TALLY_EACH_INSTRUCTION(block, i)
-		{
+	TALLY_EACH_BLOCK (function, block) {
+		TALLY_EACH_INSTRUCTION (block, i) {
 			if (list && *count == capacity) {
 				grown = realloc(list, (capacity *= 2) * sizeof *list);
 				if (!grown)
@@ -210,8 +208,7 @@ void tally_move_body(LLVMValueRef from, LLVMValueRef to)
 	LLVMBasicBlockRef place = LLVMAppendBasicBlockInContext(context_of(to), to, ""),
 			  first = place;
 
-	TALLY_EACH_BLOCK(from, block)
-	{
+	TALLY_EACH_BLOCK (from, block) {
 		LLVMMoveBasicBlockAfter(block, place);
 		place = block;
 	}
@@ -306,13 +303,13 @@ static void expand_users(LLVMBuilderRef builder, LLVMValueRef c)
 	size_t count = 0, n = 0;
 	LLVMValueRef *users;
 
-	TALLY_EACH_USE(c, u)
-	count++;
+	TALLY_EACH_USE (c, u)
+		count++;
 	users = calloc(count + 1, sizeof *users);
 	if (!users)
 		return;
-	TALLY_EACH_USE(c, u)
-	users[n++] = LLVMGetUser(u);
+	TALLY_EACH_USE (c, u)
+		users[n++] = LLVMGetUser(u);
 	for (size_t k = 0; k < n; k++) {
 		LLVMValueRef user = users[k];
 		bool again = false;
@@ -341,8 +338,8 @@ void tally_expand_constant_users(LLVMValueRef global)
 		before = after;
 		after = 0;
 		expand_users(builder, global);
-		TALLY_EACH_USE(global, u)
-		after++;
+		TALLY_EACH_USE (global, u)
+			after++;
 	} while (after != before);
 	LLVMDisposeBuilder(builder);
 }

@@ -92,7 +92,7 @@ void tally_move_body(LLVMValueRef from, LLVMValueRef to);
 /*
  * Makes constant expressions over `global` that instructions use into instructions, so that
  * afterwards every use of `global` inside functions is a plain operand. Uses in other globals'
- * initialisers stay.
+ * initialisers stay, and so may constants that nothing uses: skip users that are no instructions.
  */
 void tally_expand_constant_users(LLVMValueRef global);
 

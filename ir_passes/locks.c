@@ -17,11 +17,11 @@ static bool lock_like(LLVMValueRef from, LLVMValueRef to)
 
 static bool calls_indirectly(LLVMValueRef function)
 {
-	TALLY_EACH_BLOCK(function, block)
-	TALLY_EACH_INSTRUCTION(block, i)
-	if (LLVMIsACallInst(i) && !LLVMIsAFunction(LLVMGetCalledValue(i)) &&
-	    !LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
-		return true;
+	TALLY_EACH_BLOCK (function, block)
+		TALLY_EACH_INSTRUCTION (block, i)
+			if (LLVMIsACallInst(i) && !LLVMIsAFunction(LLVMGetCalledValue(i)) &&
+			    !LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
+				return true;
 	return false;
 }
 
@@ -31,8 +31,7 @@ static bool lock_users(LLVMModuleRef module, LLVMValueRef function)
 {
 	bool changed = false, address_taken = false;
 
-	TALLY_EACH_USE(function, use)
-	{
+	TALLY_EACH_USE (function, use) {
 		LLVMValueRef user = LLVMGetUser(use);
 
 		if (LLVMIsAInstruction(user))
@@ -42,9 +41,9 @@ static bool lock_users(LLVMModuleRef module, LLVMValueRef function)
 			address_taken = true;
 	}
 	if (address_taken)
-		TALLY_EACH_FUNCTION(module, other)
-	if (calls_indirectly(other))
-		changed |= lock_like(function, other);
+		TALLY_EACH_FUNCTION (module, other)
+			if (calls_indirectly(other))
+				changed |= lock_like(function, other);
 	return changed;
 }
 
@@ -54,8 +53,9 @@ void tally_propagate_locks(LLVMModuleRef module)
 
 	do {
 		changed = false;
-		TALLY_EACH_FUNCTION(module, function)
-		if (!LLVMIsDeclaration(function) && tally_attribute(function, TALLY_ATTR_VENDOR))
-			changed |= lock_users(module, function);
+		TALLY_EACH_FUNCTION (module, function)
+			if (!LLVMIsDeclaration(function) &&
+			    tally_attribute(function, TALLY_ATTR_VENDOR))
+				changed |= lock_users(module, function);
 	} while (changed);
 }
