@@ -90,11 +90,14 @@ void tally_strip_target_attributes(LLVMValueRef function);
 void tally_move_body(LLVMValueRef from, LLVMValueRef to);
 
 /*
- * Makes constant expressions over `global` that instructions use into instructions, so that
- * afterwards every use of `global` inside functions is a plain operand. Uses in other globals'
- * initialisers stay, and so may constants that nothing uses: skip users that are no instructions.
+ * Replaces `global` wherever an instruction uses it, inside constant expressions and aggregates too
+ * (those become instructions), by the value that `make` builds at the builder's place: before the
+ * user, or for a phi at the end of the block that the value comes from. The value has the global's
+ * type and must not be a constant. Uses in other globals' initialisers stay, and so may constants
+ * that nothing uses. False when a constant has a form that cannot be rebuilt.
  */
-void tally_expand_constant_users(LLVMValueRef global);
+typedef LLVMValueRef tally_make_value(LLVMBuilderRef builder, LLVMValueRef global, void *data);
+bool tally_replace_global(LLVMValueRef global, tally_make_value *make, void *data);
 
 /* "tally.vendor" and "tally.locked" from functions to the kernels that reach them. */
 void tally_propagate_locks(LLVMModuleRef module);
