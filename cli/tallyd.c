@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tallyd: the daemon of one user on one host; shares each device between that user's programs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sched/client.h"
+#include "sched/daemon.h"
+#include "sched/listener.h"
+
+#define LOG_LIMIT (1 << 20) /* a longer log file starts anew */
+
+static const char help[] =
+	"usage: tallyd [options]\n"
+	"\n"
+	"Serves the board over which the programs of one user on one host share their devices.\n"
+	"`tally run` starts it when there is none; it ends by itself when nobody needs it.\n"
+	"\n"
+	"options:\n"
+	"  --foreground          stay attached to the terminal and log there\n"
+	"  --idle-timeout SEC    end after SEC seconds without programs (default 10; 0: never)\n"
+	"  --quantum MS          how long one of several equal programs runs before the next\n"
+	"                        (default 20)\n"
+	"  --socket PATH         the socket (default: $TALLY_SOCKET, else\n"
+	"                        $XDG_RUNTIME_DIR/tally/tallyd.sock, else\n"
+	"                        /tmp/tally-UID/tallyd.sock); its folder has to be yours, mode "
+	"0700\n"
+	"  --help, --version\n"
+	"\n"
+	"exit status: 0 when it ended as asked or another tallyd serves the socket, 1 on errors.\n";
+
+struct settings {
+	bool foreground;
+	double idle_s, quantum_ms;
+	char socket[PATH_MAX];
+};
+
+static bool parse_number(const char *option, const char *text, double least, double most,
+			 double *value, struct tally_error *error)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end == text || *end || !(*value >= least && *value <= most))
+		return tally_fail(error, "%s wants a number from %g to %g, not \"%s\"", option,
+				  least, most, text);
+	return true;
+}
+
+/* 0: serve; otherwise the exit status plus one. */
+static int parse(int argc, char **argv, struct settings *settings, struct tally_error *error)
+{
+	static const struct option options[] = {
+		{"foreground", no_argument, NULL, 'f'},
+		{"idle-timeout", required_argument, NULL, 'i'},
+		{"quantum", required_argument, NULL, 'q'},
+		{"socket", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	bool ok = true;
+	int option;
+
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (option) {
+		case 'f':
+			settings->foreground = true;
+			break;
+		case 'i':
+			ok = parse_number("--idle-timeout", optarg, 0, 1e9, &settings->idle_s,
+					  error);
+			break;
+		case 'q':
+			ok = parse_number("--quantum", optarg, 0.1, 60000, &settings->quantum_ms,
+					  error);
+			break;
+		case 's':
+			if (snprintf(settings->socket, PATH_MAX, "%s", optarg) >= PATH_MAX)
+				ok = tally_fail(error, "the socket path is too long");
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 1;
+		case 'V':
+			puts("tallyd " TALLY_VERSION);
+			return 1;
+		case ':':
+			ok = tally_fail(error, "%s wants a value", argv[optind - 1]);
+			break;
+		default:
+			ok = tally_fail(error, "unknown option \"%s\" (see tallyd --help)",
+					argv[optind - 1]);
+		}
+	}
+	if (ok && optind < argc)
+		ok = tally_fail(error, "unexpected argument \"%s\" (see tallyd --help)",
+				argv[optind]);
+	if (ok && !settings->socket[0])
+		ok = tally_socket_path(settings->socket, PATH_MAX, error);
+	return ok ? 0 : 2;
+}
+
+/* Whoever started us may wait for the end of a pipe that we inherited. */
+static void close_inherited(void)
+{
+	if (syscall(SYS_close_range, 3, ~0u, 0)) {
+		long end = sysconf(_SC_OPEN_MAX);
+		for (int fd = 3; fd < (end > 0 && end < 65536 ? end : 65536); fd++)
+			close(fd);
+	}
+}
+
+static bool open_log(const char *socket, struct tally_error *error)
+{
+	char path[PATH_MAX];
+	struct stat is;
+
+	const char *slash = strrchr(socket, '/');
+	if (snprintf(path, sizeof path, "%.*s/tallyd.log", (int)(slash - socket), socket) >=
+	    (int)sizeof path)
+		return tally_fail(error, "the socket path is too long");
+	if (!stat(path, &is) && is.st_size > LOG_LIMIT)
+		unlink(path);
+	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (log < 0 || nothing < 0)
+		return tally_fail(error, "cannot open the log file %s: %s", path, strerror(errno));
+	fflush(NULL);
+	dup2(nothing, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+	close(nothing);
+	close(log);
+	return true;
+}
+
+static void write_log(const char *line)
+{
+	struct timespec now;
+	struct tm parts;
+	char stamp[32];
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &parts);
+	strftime(stamp, sizeof stamp, "%F %T", &parts);
+	fprintf(stderr, "%s.%03ld tallyd[%d]: %s\n", stamp, now.tv_nsec / 1000000, getpid(), line);
+}
+
+/* Forks twice, so that the daemon is nobody's child, has a session of its own and can never get a
+ * terminal. Returns in the daemon; the first process ends here once all is set up. */
+static bool detach(struct tally_error *error)
+{
+	for (int round = 0; round < 2; round++) {
+		pid_t child = fork();
+		if (child < 0)
+			return tally_fail(error, "cannot fork: %s", strerror(errno));
+		if (child > 0)
+			_exit(0);
+		if (!round)
+			setsid();
+	}
+	if (chdir("/"))
+		return tally_fail(error, "cannot leave the folder: %s", strerror(errno));
+	return true;
+}
+
+static int catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_SETMASK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static bool run(const struct settings *settings, struct tally_error *error)
+{
+	struct rlimit files;
+	int lock;
+
+	switch (tally_listener_claim(settings->socket, &lock, error)) {
+	case TALLY_CLAIM_FAILED:
+		return false;
+	case TALLY_CLAIM_TAKEN:
+		fprintf(stderr, "tallyd: another tallyd serves %s\n", settings->socket);
+		return true;
+	case TALLY_CLAIM_OURS:
+		break;
+	}
+	/* Two descriptors a program: more than the usual limit of 1024 is not needed, less may be
+	 * set. */
+	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 1024) {
+		files.rlim_cur = files.rlim_max < 1024 ? files.rlim_max : 1024;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	struct tally_daemon_options options = {
+		.socket_path = settings->socket,
+		.policy = &tally_policy_strict,
+		.quantum_ns = (uint64_t)(settings->quantum_ms * 1e6),
+		.idle_ns = settings->idle_s > 0 ? (uint64_t)(settings->idle_s * 1e9) : UINT64_MAX,
+		.log = write_log,
+		.stop_fd = catch_signals(),
+	};
+	if (options.stop_fd < 0)
+		return tally_fail(error, "cannot watch signals: %s", strerror(errno));
+	/* The socket listens before the first process ends: who started us can connect at once. */
+	struct tally_daemon *daemon = tally_daemon_open(&options, error);
+	if (!daemon)
+		return false;
+	bool ok = settings->foreground || (open_log(settings->socket, error) && detach(error));
+	if (ok) {
+		write_log("serving");
+		ok = tally_daemon_serve(daemon, error);
+	} else {
+		unlink(settings->socket);
+	}
+	tally_daemon_close(daemon);
+	close(options.stop_fd);
+	close(lock);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	struct settings settings = {.idle_s = 10, .quantum_ms = 20};
+	struct tally_error error = {0};
+
+	int status = parse(argc, argv, &settings, &error);
+	if (status == 1)
+		return 0;
+	if (!status) {
+		if (!settings.foreground)
+			close_inherited();
+		run(&settings, &error);
+	}
+	if (!tally_failed(&error))
+		return 0;
+	tally_error_print(&error, "tallyd");
+	return 1;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program's membership: see client.h. Lives inside other people's programs: libc only. */
+#include "sched/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "sched/wire.h"
+
+/*
+ * A board that this client is or was a member of. Other threads read the current one without a
+ * lock, so an old one is never unmapped before the client ends: a daemon that dies is rare, and a
+ * view costs 80 KiB of address space.
+ */
+struct view {
+	struct tally_board *board;
+	struct tally_slot *slot;
+	unsigned index;
+	struct view *older;
+};
+
+struct tally_client {
+	_Atomic(struct view *) view;
+	_Atomic bool attached; /* false: nobody decides anything for us */
+	_Atomic uint32_t active;
+	int fd; /* -1: none */
+	pid_t pid;
+	struct tally_wire join;
+	char socket[PATH_MAX];
+	struct tally_client *next;
+};
+
+/* Every client of the process, for the handler that runs in a forked child. */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct tally_client *list;
+static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&list_lock);
+}
+
+static void after_fork_parent(void)
+{
+	pthread_mutex_unlock(&list_lock);
+}
+
+/*
+ * The child is a program of its own: it must not speak for its parent. The inherited socket would
+ * keep the parent's membership alive after the parent's death, so it is closed; the board is
+ * replaced by private memory in the same place, so that late stores and saved slot pointers reach
+ * nobody.
+ */
+static void after_fork_child(void)
+{
+	for (struct tally_client *client = list; client; client = client->next) {
+		atomic_store(&client->attached, false);
+		atomic_store(&client->active, 0);
+		if (client->fd >= 0)
+			close(client->fd);
+		client->fd = -1;
+		for (struct view *v = atomic_load(&client->view); v; v = v->older)
+			mmap(v->board, sizeof *v->board, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
+static void install_handlers(void)
+{
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+}
+
+/* Maps the board in `fd` (closes it). A daemon of our version and user made it, and its size is
+ * sealed, so a mapping that starts right stays right. */
+static void *map_board(int fd, int protection, uint64_t size, struct tally_error *error)
+{
+	struct tally_board *board = MAP_FAILED;
+
+	if (fd < 0 || size != sizeof *board || lseek(fd, 0, SEEK_END) != (off_t)sizeof *board) {
+		tally_fail(error, "tallyd handed out no board of this version");
+	} else {
+		board = mmap(NULL, sizeof *board, protection, MAP_SHARED, fd, 0);
+		if (board == MAP_FAILED)
+			tally_fail(error, "cannot map the board: %s", strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+	if (board == MAP_FAILED)
+		return NULL;
+	if (board->magic != TALLY_BOARD_MAGIC || board->version != TALLY_BOARD_VERSION) {
+		munmap(board, sizeof *board);
+		tally_fail(error, "tallyd handed out a board of another version");
+		return NULL;
+	}
+	return board;
+}
+
+static void mark(struct view *view, uint32_t active)
+{
+	struct tally_slot *slot = view->slot;
+
+	if (atomic_exchange(&slot->active, active) == active)
+		return;
+	tally_board_changed(view->board);
+	/* Others give way from here on: the bookkeeping comes after. */
+	uint64_t now = tally_board_now();
+	if (active) {
+		atomic_store_explicit(&slot->active_since_ns, now, memory_order_relaxed);
+		atomic_fetch_add_explicit(&slot->bursts, 1, memory_order_relaxed);
+		return;
+	}
+	uint64_t since = atomic_exchange_explicit(&slot->active_since_ns, 0, memory_order_relaxed);
+	if (since && since < now)
+		atomic_fetch_add_explicit(&slot->active_ns, now - since, memory_order_relaxed);
+}
+
+/* Brings the slot to what the client wants, whoever else (another thread, a reconnect) does the
+ * same at this moment: the last to leave has seen the last wish. */
+static void settle(struct tally_client *client)
+{
+	uint32_t active;
+
+	do {
+		active = atomic_load(&client->active);
+		mark(atomic_load(&client->view), active);
+	} while (active != atomic_load(&client->active));
+}
+
+static bool join(struct tally_client *client, struct tally_error *error)
+{
+	struct tally_wire answer;
+	int board_fd = -1;
+
+	struct view *view = calloc(1, sizeof *view);
+	if (!view)
+		return tally_fail(error, "out of memory");
+	int fd = tally_wire_ask(client->socket, &client->join, &answer, &board_fd, NULL, error);
+	if (fd < 0) {
+		free(view);
+		return false;
+	}
+	view->board = map_board(board_fd, PROT_READ | PROT_WRITE, answer.board_size, error);
+	if (!view->board || answer.slot >= TALLY_BOARD_SLOTS) {
+		tally_fail(error, "tallyd gave a place that the board does not have");
+		if (view->board)
+			munmap(view->board, sizeof *view->board);
+		close(fd);
+		free(view);
+		return false;
+	}
+	view->index = answer.slot;
+	view->slot = &view->board->slots[answer.slot];
+
+	pthread_mutex_lock(&list_lock);
+	client->fd = fd;
+	client->pid = getpid();
+	view->older = atomic_load(&client->view);
+	atomic_store(&client->view, view);
+	pthread_mutex_unlock(&list_lock);
+
+	settle(client);
+	atomic_store(&client->attached, true);
+	return true;
+}
+
+/* Names are shown in tables: no control characters, and cut where a buffer ends. */
+static void copy_name(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from ? from : "");
+	for (; *to; to++)
+		if ((unsigned char)*to < ' ' || *to == 0x7f)
+			*to = '?';
+}
+
+struct tally_client *tally_client_connect(const struct tally_client_options *options,
+					  struct tally_error *error)
+{
+	struct tally_client *client = calloc(1, sizeof *client);
+
+	if (!client) {
+		tally_fail(error, "out of memory");
+		return NULL;
+	}
+	client->fd = -1;
+	client->join = (struct tally_wire){.magic = TALLY_WIRE_MAGIC,
+					   .version = TALLY_BOARD_VERSION,
+					   .type = TALLY_WIRE_JOIN,
+					   .priority = options->priority};
+	memcpy(client->join.device, options->device, sizeof client->join.device);
+	copy_name(client->join.name, sizeof client->join.name, options->name);
+	copy_name(client->join.device_name, sizeof client->join.device_name, options->device_name);
+	bool ok;
+	if (options->socket) {
+		ok = snprintf(client->socket, sizeof client->socket, "%s", options->socket) <
+		     (int)sizeof client->socket;
+		ok = ok ? tally_socket_folder(client->socket, false, error)
+			: tally_fail(error, "the socket path is too long");
+	} else {
+		ok = tally_socket_path(client->socket, sizeof client->socket, error);
+	}
+	pthread_once(&handlers_once, install_handlers);
+	if (!ok || !join(client, error)) {
+		free(client);
+		return NULL;
+	}
+	pthread_mutex_lock(&list_lock);
+	client->next = list;
+	list = client;
+	pthread_mutex_unlock(&list_lock);
+	return client;
+}
+
+bool tally_client_reconnect(struct tally_client *client, struct tally_error *error)
+{
+	if (tally_client_check(client))
+		return true;
+	pthread_mutex_lock(&list_lock);
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	pthread_mutex_unlock(&list_lock);
+	return join(client, error);
+}
+
+void tally_client_disconnect(struct tally_client *client)
+{
+	if (!client)
+		return;
+	pthread_mutex_lock(&list_lock);
+	for (struct tally_client **p = &list; *p; p = &(*p)->next) {
+		if (*p == client) {
+			*p = client->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&list_lock);
+	/* Not left to tallyd: others go on even if it is slow or gone. */
+	if (client->pid == getpid())
+		tally_client_set_active(client, false);
+	if (client->fd >= 0)
+		close(client->fd);
+	for (struct view *v = atomic_load(&client->view); v;) {
+		struct view *older = v->older;
+		munmap(v->board, sizeof *v->board);
+		free(v);
+		v = older;
+	}
+	free(client);
+}
+
+void tally_client_set_active(struct tally_client *client, bool active)
+{
+	if (atomic_exchange(&client->active, active) != active)
+		settle(client);
+}
+
+bool tally_client_must_yield(const struct tally_client *client)
+{
+	if (!atomic_load_explicit(&client->attached, memory_order_acquire))
+		return false;
+	struct view *view = atomic_load(&client->view);
+	return tally_policy_strict_must_yield(view->board, view->index);
+}
+
+struct tally_slot *tally_client_slot(struct tally_client *client)
+{
+	return atomic_load(&client->view)->slot;
+}
+
+uint32_t tally_client_epoch(const struct tally_client *client)
+{
+	return atomic_load(&atomic_load(&client->view)->board->epoch);
+}
+
+void tally_client_wait(struct tally_client *client, uint32_t seen, int64_t timeout_ns)
+{
+	struct view *view = atomic_load(&client->view);
+
+	tally_board_wait(view->board, view->slot, seen, timeout_ns);
+}
+
+bool tally_client_check(struct tally_client *client)
+{
+	char byte;
+
+	if (!atomic_load(&client->attached))
+		return false;
+	/* The pid catches a clone() that ran no fork handlers. */
+	if (client->pid == getpid()) {
+		ssize_t n = recv(client->fd, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+		if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+			return true;
+	}
+	atomic_store(&client->attached, false);
+	return false;
+}
+
+static bool path_or_default(const char *socket, char path[PATH_MAX], struct tally_error *error)
+{
+	if (!socket)
+		return tally_socket_path(path, PATH_MAX, error);
+	if (snprintf(path, PATH_MAX, "%s", socket) >= PATH_MAX)
+		return tally_fail(error, "the socket path is too long");
+	return tally_socket_folder(path, false, error);
+}
+
+bool tally_client_expect(const char *socket, struct tally_error *error)
+{
+	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
+					     .version = TALLY_BOARD_VERSION,
+					     .type = TALLY_WIRE_EXPECT};
+	char path[PATH_MAX];
+
+	if (!path_or_default(socket, path, error))
+		return false;
+	int fd = tally_wire_ask(path, &request, &answer, NULL, NULL, error);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+const struct tally_board *tally_client_observe(const char *socket, bool *absent,
+					       struct tally_error *error)
+{
+	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
+					     .version = TALLY_BOARD_VERSION,
+					     .type = TALLY_WIRE_OBSERVE};
+	char path[PATH_MAX];
+	int board_fd = -1;
+
+	if (absent)
+		*absent = false;
+	if (!path_or_default(socket, path, error))
+		return NULL;
+	int fd = tally_wire_ask(path, &request, &answer, &board_fd, absent, error);
+	if (fd < 0)
+		return NULL;
+	close(fd);
+	return map_board(board_fd, PROT_READ, answer.board_size, error);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon's core: one loop that accepts programs, keeps the board true, and runs the policy. */
+#ifndef TALLY_SCHED_DAEMON_H
+#define TALLY_SCHED_DAEMON_H
+
+#include "base/error.h"
+#include "sched/policy.h"
+
+struct tally_daemon_options {
+	const char *socket_path;
+	const struct tally_policy *policy;
+	uint64_t quantum_ns; /* how long an equal keeps its turn */
+	uint64_t idle_ns;    /* ends when nobody was there for so long; UINT64_MAX: never */
+	int stop_fd;	     /* ends when this becomes readable; -1: none */
+	/* One line per thing that happened (no newline); may be NULL. */
+	void (*log)(const char *line);
+};
+
+struct tally_daemon;
+
+/* Makes the board and the socket. The caller holds the claim (listener.h). The text and policy in
+ * `options` have to outlive the daemon. May be followed by fork: the child that serves calls
+ * tally_daemon_serve(). NULL with an error. */
+struct tally_daemon *tally_daemon_open(const struct tally_daemon_options *options,
+				       struct tally_error *error);
+
+/* Serves until stop_fd or idleness: true then; false with an error when it cannot go on. Removes
+ * the socket in either case. */
+bool tally_daemon_serve(struct tally_daemon *daemon, struct tally_error *error);
+
+void tally_daemon_close(struct tally_daemon *daemon);
+
+#endif

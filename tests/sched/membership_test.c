@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Joining and leaving a real tallyd with real processes, and what deaths leave behind. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "sched/wire.h"
+#include "tests/sched/harness.h"
+
+static void test_higher_priority_holds_lower(void **state)
+{
+	struct tally_client *high = harness_connect(*state, TALLY_PRIORITY_HIGH);
+	struct tally_client *low = harness_connect(*state, TALLY_PRIORITY_BEST_EFFORT);
+	uint32_t epoch = tally_client_epoch(low);
+
+	assert_false(tally_client_must_yield(low));
+	tally_client_set_active(high, true);
+	assert_true(tally_client_must_yield(low));
+	assert_false(tally_client_must_yield(high));
+	assert_int_not_equal(tally_client_epoch(low), epoch);
+	tally_client_set_active(high, false);
+	assert_false(tally_client_must_yield(low));
+	assert_int_equal(tally_client_slot(high)->bursts, 1);
+	assert_int_equal(tally_client_slot(low)->bursts, 0);
+	assert_true(tally_client_slot(high)->active_ns > 0);
+	assert_int_equal(tally_client_slot(high)->pid, getpid());
+	tally_client_disconnect(high);
+	tally_client_disconnect(low);
+}
+
+static void test_other_device_does_not_matter(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client_options options = {
+		.priority = 1000, .socket = h->socket, .device = "device two"};
+	struct tally_client *other = tally_client_connect(&options, NULL);
+	struct tally_client *low = harness_connect(h, 0);
+
+	assert_non_null(other);
+	tally_client_set_active(other, true);
+	assert_false(tally_client_must_yield(low));
+	tally_client_disconnect(other);
+	tally_client_disconnect(low);
+}
+
+static void test_killed_while_active_releases_others(void **state)
+{
+	struct tally_client *low = harness_connect(*state, 0);
+
+	for (int i = 0; i < 20; i++) {
+		pid_t high = harness_client(*state, TALLY_PRIORITY_HIGH, true);
+		assert_true(tally_client_must_yield(low));
+		harness_end(high, SIGKILL);
+		harness_until(harness_must_yield, low, false, 1000);
+	}
+	tally_client_disconnect(low);
+}
+
+/* A forked child inherits the socket; it must not keep its dead parent's membership alive. */
+static void test_killed_with_living_child_releases_others(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client *low = harness_connect(h, 0);
+	int to_us[2];
+	pid_t grandchild;
+
+	assert_int_equal(pipe(to_us), 0);
+	pid_t high = fork();
+	if (!high) {
+		struct tally_client *client = harness_connect(h, TALLY_PRIORITY_HIGH);
+		tally_client_set_active(client, true);
+		pid_t child = fork();
+		if (!child) {
+			/* Void here: its stores reach nobody, its parent stays active. */
+			if (tally_client_must_yield(client) || tally_client_check(client))
+				_exit(1);
+			tally_client_set_active(client, true);
+			tally_client_set_active(client, false);
+			for (;;)
+				pause();
+		}
+		usleep(50000);
+		if (write(to_us[1], &child, sizeof child) != sizeof child)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(to_us[0], &grandchild, sizeof grandchild), sizeof grandchild);
+	assert_true(tally_client_must_yield(low));
+	harness_end(high, SIGKILL);
+	harness_until(harness_must_yield, low, false, 1000);
+	assert_int_equal(kill(grandchild, 0), 0);
+	kill(grandchild, SIGKILL);
+	close(to_us[0]);
+	close(to_us[1]);
+	tally_client_disconnect(low);
+}
+
+static void test_forked_child_joins_anew(void **state)
+{
+	struct tally_client *client = harness_connect(*state, 7);
+	int status;
+
+	tally_client_set_active(client, true);
+	pid_t child = fork();
+	if (!child) {
+		struct tally_error error = {0};
+		bool ok = !tally_client_check(client) && !tally_client_slot(client)->pid &&
+			  tally_client_reconnect(client, &error) && tally_client_check(client) &&
+			  tally_client_slot(client)->pid == getpid() &&
+			  !tally_client_slot(client)->active;
+		tally_client_disconnect(client);
+		_exit(ok ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_true(tally_client_check(client));
+	assert_int_equal(tally_client_slot(client)->active, 1);
+	tally_client_disconnect(client);
+}
+
+static void test_sleeper_wakes_on_change_and_on_death(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client *low = harness_connect(h, 0);
+	pid_t high = harness_client(h, TALLY_PRIORITY_HIGH, true);
+	uint32_t seen = tally_client_epoch(low);
+
+	kill(high, SIGKILL);
+	uint64_t start = tally_board_now();
+	while (tally_client_must_yield(low)) {
+		tally_client_wait(low, seen, 2000000000);
+		seen = tally_client_epoch(low);
+	}
+	assert_true(tally_board_now() - start < 1000000000);
+	assert_int_equal(waitpid(high, NULL, 0), high);
+
+	/* The dead one slept on the board: it is not counted as a sleeper any more. */
+	const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
+	assert_non_null(board);
+	assert_int_equal(board->sleepers, 0);
+	munmap((void *)board, sizeof *board);
+
+	start = tally_board_now();
+	tally_client_wait(low, tally_client_epoch(low), 20000000);
+	assert_true(tally_board_now() - start >= 19000000);
+	tally_client_disconnect(low);
+}
+
+static bool check(struct tally_client *client)
+{
+	return tally_client_check(client);
+}
+
+static void test_killed_daemon_then_a_new_one(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client *low = harness_connect(h, 0);
+	struct tally_client *high = harness_connect(h, TALLY_PRIORITY_HIGH);
+	struct tally_slot *old_slot = tally_client_slot(high);
+	struct tally_error error = {0};
+
+	tally_client_set_active(high, true);
+	assert_true(tally_client_must_yield(low));
+	harness_kill(h, SIGKILL);
+	harness_until(check, low, false, 1000);
+	assert_false(tally_client_must_yield(low));
+	assert_false(tally_client_reconnect(low, &error));
+	assert_non_null(strstr(error.message, "no tallyd serves"));
+
+	harness_start(h, NULL, NULL);
+	assert_true(tally_client_reconnect(low, NULL));
+	assert_false(tally_client_must_yield(low));
+	assert_false(tally_client_check(high));
+	assert_true(tally_client_reconnect(high, NULL));
+	/* What it had said before holds on the new board. */
+	assert_true(tally_client_must_yield(low));
+	assert_true(tally_client_check(low));
+	assert_ptr_not_equal(tally_client_slot(high), old_slot);
+	atomic_fetch_add(&old_slot->launches, 1); /* still ours to write, and on no board */
+	assert_int_equal(tally_client_slot(high)->launches, 0);
+	tally_client_set_active(high, false);
+	assert_false(tally_client_must_yield(low));
+	tally_client_disconnect(high);
+	tally_client_disconnect(low);
+}
+
+static void test_finished_programs_are_kept(void **state)
+{
+	struct harness *h = *state;
+
+	for (int i = 0; i < TALLY_BOARD_FINISHED + 6; i++) {
+		struct tally_client *client = harness_connect(h, i);
+		tally_client_slot(client)->launches = (uint64_t)i;
+		tally_client_set_active(client, true);
+		tally_client_disconnect(client);
+	}
+	const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
+	assert_non_null(board);
+	for (int i = 0; i < 200 && board->finished_count < TALLY_BOARD_FINISHED + 6; i++)
+		usleep(10000);
+	assert_int_equal(board->finished_count, TALLY_BOARD_FINISHED + 6);
+	for (int i = 6; i < TALLY_BOARD_FINISHED + 6; i++) {
+		const struct tally_slot *record = &board->finished[i % TALLY_BOARD_FINISHED];
+		assert_int_equal(record->priority, i);
+		assert_int_equal(record->launches, i);
+		assert_int_equal(record->bursts, 1);
+		assert_true(record->finished_ns >= record->joined_ns);
+	}
+	assert_int_equal(board->slots_end, 0);
+	munmap((void *)board, sizeof *board);
+}
+
+static void test_full_board_refuses_by_name(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client *clients[TALLY_BOARD_SLOTS];
+	struct tally_client_options options = {.socket = h->socket};
+	struct tally_error error = {0};
+
+	for (int i = 0; i < TALLY_BOARD_SLOTS; i++)
+		clients[i] = harness_connect(h, i);
+	assert_null(tally_client_connect(&options, &error));
+	assert_non_null(strstr(error.message, "all 128 places on the board are taken"));
+	/* Observers still get in, and a place that becomes free is given away again. */
+	const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
+	assert_non_null(board);
+	tally_client_disconnect(clients[5]);
+	for (int i = 0; i < 200 && tally_slot_used(&board->slots[5]); i++)
+		usleep(5000);
+	clients[5] = harness_connect(h, 1);
+	assert_true(tally_slot_used(&board->slots[5]));
+	munmap((void *)board, sizeof *board);
+	for (int i = 0; i < TALLY_BOARD_SLOTS; i++)
+		tally_client_disconnect(clients[i]);
+}
+
+static void test_observers_cannot_write(void **state)
+{
+	struct harness *h = *state;
+	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
+					     .version = TALLY_BOARD_VERSION,
+					     .type = TALLY_WIRE_OBSERVE};
+	int board = -1;
+	int fd = tally_wire_ask(h->socket, &request, &answer, &board, NULL, NULL);
+
+	assert_true(fd >= 0 && board >= 0);
+	assert_ptr_equal(mmap(NULL, sizeof(struct tally_board), PROT_READ | PROT_WRITE, MAP_SHARED,
+			      board, 0),
+			 MAP_FAILED);
+	assert_int_not_equal(ftruncate(board, 0), 0);
+	close(board);
+	close(fd);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_higher_priority_holds_lower),
+		TEST(test_other_device_does_not_matter),
+		TEST(test_killed_while_active_releases_others),
+		TEST(test_killed_with_living_child_releases_others),
+		TEST(test_forked_child_joins_anew),
+		TEST(test_sleeper_wakes_on_change_and_on_death),
+		TEST(test_killed_daemon_then_a_new_one),
+		TEST(test_finished_programs_are_kept),
+		TEST(test_full_board_refuses_by_name),
+		TEST(test_observers_cannot_write),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
