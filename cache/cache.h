@@ -27,9 +27,10 @@ struct tally_cache_request {
  * the same request compiles once per host as a rule (a lock file; when the holder dies another
  * takes over). Negative results are remembered for the process's life, so that a kernel that cannot
  * be compiled costs one attempt. False with tally-lower's own message when it refused, or with the
- * reason when it could not be run; when the cache's disk is full the result lives in a private
- * temporary folder instead. The worker is a child that the application cannot see (no SIGCHLD, not
- * reaped by waitpid(-1)), with LD_PRELOAD unset and a time limit.
+ * reason when it could not be run. When the disk is full or the folder cannot be written the result
+ * lives in a memory file of this process (a path under /proc/self/fd). The worker is a child that
+ * the application cannot see (no SIGCHLD, not reaped by waitpid(-1)), with LD_PRELOAD unset and a
+ * time limit ($TALLY_LOWER_TIMEOUT seconds, default 120).
  */
 bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
 		     struct tally_error *error);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The code cache: finds a result, waits for whoever makes it, or makes it. See cache.h. */
+#include "cache/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "cache/internal.h"
+
+/* Longer than a worker may take: a holder of the lock that is still there after this is stuck. */
+#define LOCK_PATIENCE_NS INT64_C(150000000000)
+
+/*
+ * What only this process knows: requests that were refused, and results that found no place on the
+ * disk and stay in a memory file. Entries live as long as the process.
+ */
+struct remembered {
+	struct remembered *next;
+	struct tally_hash key;
+	struct tally_error refused; /* or, when not failed: */
+	int fd;
+	uint64_t inode; /* of fd: the application may have closed and reused it */
+};
+
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct remembered *memory;
+
+static uint64_t inode_of(int fd)
+{
+	struct statx info;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_INO, &info) == 0 ? info.stx_ino : 0;
+}
+
+static void remember(struct tally_hash key, int fd, const struct tally_error *refused)
+{
+	struct remembered *r = calloc(1, sizeof *r);
+
+	if (!r)
+		return;
+	r->key = key;
+	r->fd = fd;
+	r->inode = fd >= 0 ? inode_of(fd) : 0;
+	if (refused)
+		r->refused = *refused;
+	pthread_mutex_lock(&memory_lock);
+	r->next = memory;
+	memory = r;
+	pthread_mutex_unlock(&memory_lock);
+}
+
+enum answer { UNKNOWN, FOUND, REFUSED };
+
+static enum answer recall(struct tally_hash key, char path[PATH_MAX], struct tally_error *error)
+{
+	enum answer answer = UNKNOWN;
+
+	pthread_mutex_lock(&memory_lock);
+	for (struct remembered *r = memory; r && !answer; r = r->next) {
+		if (strcmp(r->key.hex, key.hex))
+			continue;
+		if (tally_failed(&r->refused)) {
+			answer = REFUSED;
+			if (error && !tally_failed(error))
+				*error = r->refused;
+		} else if (inode_of(r->fd) == r->inode) {
+			answer = FOUND;
+			snprintf(path, PATH_MAX, "/proc/self/fd/%d", r->fd);
+		}
+	}
+	pthread_mutex_unlock(&memory_lock);
+	return answer;
+}
+
+/* The folder, made when missing; false when nothing can be kept there. In a world-writable parent
+ * somebody else may have made it first: code from there would be run as ours. */
+static bool usable_folder(char folder[PATH_MAX])
+{
+	struct tally_error ignored = {0};
+	struct statx info;
+
+	return tally_cache_folder(folder, &ignored) && tally_make_folders(folder, &ignored) &&
+	       statx(AT_FDCWD, folder, 0, STATX_UID | STATX_MODE, &info) == 0 &&
+	       info.stx_uid == geteuid() && !(info.stx_mode & 022) &&
+	       access(folder, W_OK | X_OK) == 0;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/*
+ * Takes the request's lock, or learns that the result is there meanwhile. Asks again and again
+ * instead of sleeping in flock(): a holder that died may have left the lock to a child that the
+ * application forked at the wrong moment, and then nobody would ever wake us. Returns the lock's
+ * descriptor, or -1 (result there, no lock to be had, patience over).
+ */
+static int take_lock(const char *lock_path, const char *result, bool *there)
+{
+	int64_t end = now_ns() + LOCK_PATIENCE_NS;
+	struct timespec pause = {.tv_nsec = 1000000};
+	int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	while (fd >= 0) {
+		bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		int why = errno;
+		*there = tally_cache_touch(result);
+		if (locked)
+			return fd;
+		if (*there || why != EWOULDBLOCK || now_ns() > end)
+			break;
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 30000000)
+			pause.tv_nsec *= 2;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* Removed before it is released: a later lock file of the same name is another one, but whoever
+ * gets this one finds the result first. */
+static void release_lock(int fd, const char *lock_path)
+{
+	if (fd < 0)
+		return;
+	unlink(lock_path);
+	flock(fd, LOCK_UN); /* for copies of fd in forked children too */
+	close(fd);
+}
+
+/* Copies the memory file `from` to `path` by way of a temporary name. */
+static bool keep(int from, const char *path)
+{
+	char temporary[PATH_MAX + 64];
+	static _Atomic unsigned serial;
+	off_t size = lseek(from, 0, SEEK_END), offset = 0;
+
+	if (!tally_within_file_limit((uint64_t)size))
+		return false;
+	snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", path, (int)getpid(), serial++);
+	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return false;
+	bool ok = true;
+	while (ok && offset < size) {
+		ssize_t n = sendfile(fd, from, &offset, (size_t)(size - offset));
+		ok = n > 0 || (n < 0 && errno == EINTR);
+	}
+	ok = close(fd) == 0 && ok && rename(temporary, path) == 0;
+	if (!ok)
+		unlink(temporary);
+	return ok;
+}
+
+/* Compiles, and keeps the result in `folder` (NULL: there is none) or in memory. */
+static bool make(const char *lower, const struct tally_cache_request *request,
+		 struct tally_hash key, const char *folder, const char *name, char path[PATH_MAX],
+		 struct tally_error *error)
+{
+	struct tally_error why = {0};
+	int fd;
+	enum tally_worker_end end = tally_worker_run(lower, request, &fd, &why);
+
+	if (end == TALLY_WORKER_KILLED) {
+		/* Out of memory, somebody's mistake: worth one more attempt. */
+		why = (struct tally_error){0};
+		end = tally_worker_run(lower, request, &fd, &why);
+	}
+	if (end != TALLY_WORKER_DONE) {
+		if (end == TALLY_WORKER_REFUSED || end == TALLY_WORKER_LATE)
+			remember(key, -1, &why);
+		return tally_fail_at(error, why.file[0] ? why.file : NULL, why.line, why.column,
+				     "%s", why.message);
+	}
+	if (folder && keep(fd, path)) {
+		close(fd);
+		tally_cache_evict(folder, name);
+		return true;
+	}
+	snprintf(path, PATH_MAX, "/proc/self/fd/%d", fd);
+	remember(key, fd, NULL);
+	return true;
+}
+
+bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
+		     struct tally_error *error)
+{
+	char lower[PATH_MAX], folder[PATH_MAX], lock_path[PATH_MAX], name[64];
+
+	if (!request->image || !request->size)
+		return tally_fail(error, "there is no image to compile");
+	if (!tally_cache_find_lower(lower, error))
+		return false;
+	struct tally_hash key = tally_cache_key(request, lower);
+	enum answer answer = recall(key, path, error);
+	if (answer)
+		return answer == FOUND;
+
+	snprintf(name, sizeof name, "%s%s", key.hex, tally_cache_extension(request->target));
+	if (!usable_folder(folder) || snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX ||
+	    snprintf(lock_path, PATH_MAX, "%s/%s.lock", folder, key.hex) >= PATH_MAX)
+		return make(lower, request, key, NULL, name, path, error);
+	if (tally_cache_touch(path))
+		return true;
+	bool there = false;
+	int lock = take_lock(lock_path, path, &there);
+	if (!there) {
+		/* Another thread of ours may have been refused, or kept it in memory, meanwhile. */
+		answer = recall(key, path, error);
+		there = answer == FOUND ||
+			(answer == UNKNOWN && make(lower, request, key, folder, name, path, error));
+	}
+	release_lock(lock, lock_path);
+	return there;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the code cache share. All of it lives in foreign processes and old containers:
+ * no glibc symbol newer than 2.31 (so statx instead of stat, dl_iterate_phdr instead of dladdr), no
+ * thread, no handler, no child that the application could see.
+ */
+#ifndef TALLY_CACHE_INTERNAL_H
+#define TALLY_CACHE_INTERNAL_H
+
+#include "base/hash.h"
+#include "cache/cache.h"
+
+/* key.c: the tally-lower that would be run, and the name of a request's result. */
+bool tally_cache_find_lower(char path[PATH_MAX], struct tally_error *error);
+struct tally_hash tally_cache_key(const struct tally_cache_request *request, const char *lower);
+const char *tally_cache_extension(const char *target); /* ".so", ".ptx", ".hsaco" */
+
+/* folder.c: makes room for what was just added: removes the files that were used least recently
+ * until the cache is within its limit, but never `keep`. */
+void tally_cache_evict(const char *folder, const char *keep);
+
+/* Marks a file as used now; false when it is not there. */
+bool tally_cache_touch(const char *path);
+
+/* worker.c: how a tally-lower ended. */
+enum tally_worker_end {
+	TALLY_WORKER_DONE,    /* exit status 0 and some output */
+	TALLY_WORKER_REFUSED, /* it said why: the same request will fail again */
+	TALLY_WORKER_LATE,    /* killed at the time limit */
+	TALLY_WORKER_KILLED,  /* died by a signal: may work another time */
+	TALLY_WORKER_FAILED,  /* could not be run at all */
+};
+
+/*
+ * Runs `lower` on the request and stores a descriptor of a memory file with its output (owned by
+ * the caller, close-on-exec, offset undefined). Blocks the calling thread.
+ */
+enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cache_request *request,
+				       int *output, struct tally_error *error);
+
+/* A memory file with a descriptor above the standard three, or -1 with errno. */
+int tally_memory_file(const char *name);
+/* Whether RLIMIT_FSIZE allows a file so large: to exceed it kills the process by SIGXFSZ. */
+bool tally_within_file_limit(uint64_t size);
+bool tally_write_all(int fd, const void *data, size_t size);
+
+#endif
