@@ -58,14 +58,35 @@ void tally_buffer_print(struct tally_buffer *buffer, const char *format, ...)
 	va_end(again);
 }
 
+/* Bytes of the UTF-8 sequence at `c`, 0 when it is none (overlong forms and surrogates included).
+ */
+static unsigned utf8_length(const unsigned char *c)
+{
+	unsigned length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+
+	if (c[0] > 0xf4)
+		return 0;
+	for (unsigned i = 1; i < length; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+		return 0;
+	return length;
+}
+
 void tally_buffer_json(struct tally_buffer *buffer, const char *text)
 {
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+	for (const unsigned char *c = (const unsigned char *)text; *c;) {
+		unsigned length = utf8_length(c);
 		if (*c == '"' || *c == '\\')
 			tally_buffer_print(buffer, "\\%c", *c);
 		else if (*c < 0x20)
 			tally_buffer_print(buffer, "\\u%04x", *c);
+		else if (!length) /* JSON is UTF-8; names and paths need not be */
+			tally_buffer_print(buffer, "\\ufffd");
 		else
-			tally_buffer_append(buffer, c, 1);
+			tally_buffer_append(buffer, c, length);
+		c += length ? length : 1;
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows that errors stay one line and first, buffers grow, files are replaced whole or not at all. */
+/* Shows that errors stay one line and first, buffers grow, files are replaced whole or not at all.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,6 +51,11 @@ static void buffer_grows_and_ends_in_nul(void **state)
 	tally_buffer_free(&b);
 	tally_buffer_json(&b, "a\"b\\c\n");
 	assert_string_equal(b.data, "a\\\"b\\\\c\\u000a");
+	tally_buffer_free(&b);
+	/* Valid UTF-8 stays; lone, overlong, surrogate and cut-off bytes do not. */
+	tally_buffer_json(&b, "\xc3\xa9\xf0\x9f\x98\x80 \xff \xc0\x80 \xed\xa0\x80 \xe2\x82");
+	assert_string_equal(b.data, "\xc3\xa9\xf0\x9f\x98\x80 \\ufffd \\ufffd\\ufffd "
+				    "\\ufffd\\ufffd\\ufffd \\ufffd\\ufffd");
 	tally_buffer_free(&b);
 }
 
