@@ -4,10 +4,10 @@
 
 extern "C" __global__ void atomics_all(int *g, unsigned *u, unsigned long long *w, unsigned *runs)
 {
-	__shared__ int s[4];
+	__shared__ int s[5];
 	count_block(runs);
 	int v = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-	if (threadIdx.x < 4)
+	if (threadIdx.x < 5)
 		s[threadIdx.x] = 0;
 	__syncthreads();
 	atomicMin(&g[0], v - 1000);
@@ -27,10 +27,10 @@ extern "C" __global__ void atomics_all(int *g, unsigned *u, unsigned long long *
 		old = atomicCAS(&g[2], seen, seen + 5);
 	} while (old != seen);
 	atomicAdd(&s[threadIdx.x % 4], v);
-	atomicMax(&s[3], v);
+	atomicMax(&s[4], v);
 	__syncthreads();
 	if (threadIdx.x == 0)
-		atomicAdd(&g[3], s[0] ^ s[1] ^ s[2] ^ s[3]);
+		atomicAdd(&g[3], s[0] ^ s[1] ^ s[2] ^ s[3] ^ s[4]);
 	if (v == 5)
 		atomicExch(&g[4], 77);
 }

@@ -10,9 +10,9 @@ extern "C" __global__ void shuffle_divergent(const int *in, int *out, unsigned *
 	if (lane < 16) {
 		v = __shfl_xor_sync(0x0000ffffu, v, 5);
 		if (lane % 2)
-			v += __shfl_down_sync(0x0000aaaau, v, 2);
+			v += __shfl_down_sync(0x0000aaaau, v, 2, 16);
 		else
-			v -= __shfl_up_sync(0x00005555u, v, 4);
+			v -= __shfl_up_sync(0x00005555u, v, 4, 16);
 	} else {
 		v = __shfl_sync(0xffff0000u, v, 16 + (lane * 7) % 16);
 	}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lowers every kernel for every target, assembles or inspects the result; several at a time. */
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "conformance/runner.h"
+
+extern char **environ;
+
+const char *const forms[2] = {"ptx", "bc"};
+
+/* What a case of the device needs compiled; GPU targets get the combined variant. */
+static const char *const device_transforms[] = {"none", "slice", "guard", "slice,guard"};
+
+struct task {
+	const char *kernel, *form, *target, *transform;
+	bool check; /* assemble or inspect: a GPU target */
+	pid_t pid;  /* while it runs */
+	double start;
+};
+
+bool selected(const struct options *o, const struct conformance_case *c)
+{
+	return !o->filter || strstr(c->name, o->filter);
+}
+
+void compile_path(const struct options *o, const char *kernel, const char *form, const char *target,
+		  const char *transform, char path[PATH_MAX])
+{
+	snprintf(path, PATH_MAX, "%s/%s.%s.%s.%s", o->work, kernel, form, target, transform);
+}
+
+/* Runs a program with its stdout and stderr in `log`; its exit status, or -1. */
+static int run(char *const argv[], const char *log)
+{
+	posix_spawn_file_actions_t files;
+	pid_t pid;
+	int status = -1;
+
+	posix_spawn_file_actions_init(&files);
+	posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+	posix_spawn_file_actions_adddup2(&files, 1, 2);
+	int failed = posix_spawnp(&pid, argv[0], &files, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&files);
+	if (failed || waitpid(pid, &status, 0) != pid)
+		return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* In a child: 0 worked, 1 tally-lower refused, 2 it was not accepted by the target's own tools. */
+static int perform(const struct options *o, const struct task *t)
+{
+	char input[PATH_MAX], output[PATH_MAX], log[PATH_MAX + 8], second[PATH_MAX + 8];
+
+	snprintf(input, sizeof input, "%s/%s.%s", o->kernels, t->kernel, t->form);
+	compile_path(o, t->kernel, t->form, t->target, t->transform, output);
+	snprintf(log, sizeof log, "%s.log", output);
+	snprintf(second, sizeof second, "%s.out", output);
+	unlink(log);
+	unlink(output);
+	char *lower[] = {(char *)o->tally_lower,
+			 input,
+			 "--target",
+			 (char *)t->target,
+			 "--transform",
+			 (char *)t->transform,
+			 "--verify",
+			 "-o",
+			 output,
+			 NULL};
+	if (run(lower, log))
+		return 1;
+	if (!t->check)
+		return 0;
+	if (!strncmp(t->target, "sm_", 3)) {
+		char arch[32];
+
+		snprintf(arch, sizeof arch, "-arch=%s", t->target);
+		char *ptxas[] = {(char *)o->ptxas, arch, output, "-o", second, NULL};
+		if (o->ptxas && run(ptxas, log))
+			return 2;
+		unlink(second);
+		return 0;
+	}
+	/* A code object must carry metadata for the kernel and for its variant. */
+	char *readelf[] = {(char *)o->readelf, "--notes", output, NULL};
+	struct tally_buffer text = {0};
+	struct tally_error error = {0};
+	char original[128], variant[128];
+	int result = 2;
+
+	snprintf(original, sizeof original, ".name:           %s\n", t->kernel);
+	snprintf(variant, sizeof variant, "%s$slice_guard", t->kernel);
+	if (!run(readelf, second) && tally_file_read(second, &text, &error) && text.data &&
+	    strstr(text.data, original) && strstr(text.data, variant) &&
+	    strstr(text.data, ".kernarg_segment_size") && strstr(text.data, t->target))
+		result = 0;
+	tally_buffer_free(&text);
+	return result;
+}
+
+/* The last line of a task's log, for the report. */
+static void log_line(const struct options *o, const struct task *t, char *line, size_t size)
+{
+	char path[PATH_MAX], log[PATH_MAX + 8];
+	struct tally_buffer text = {0};
+	struct tally_error error = {0};
+
+	compile_path(o, t->kernel, t->form, t->target, t->transform, path);
+	snprintf(log, sizeof log, "%s.log", path);
+	line[0] = '\0';
+	if (tally_file_read(log, &text, &error) && text.size)
+		snprintf(line, size, "%.*s", (int)strcspn(text.data, "\n"), text.data);
+	tally_buffer_free(&text);
+}
+
+/* Refusals that are known: lines "kernel target" (target may end in *); # starts a comment. */
+static bool expected_refusal(const struct options *o, const struct task *t)
+{
+	static struct tally_buffer list;
+	static bool read;
+	struct tally_error error = {0};
+	char kernel[64], target[32];
+
+	if (!read && o->refusals && !tally_file_read(o->refusals, &list, &error))
+		tally_error_print(&error, "conformance");
+	read = true;
+	for (const char *p = list.data; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		if (sscanf(p, "%63s %31s", kernel, target) != 2 || kernel[0] == '#' ||
+		    strcmp(kernel, t->kernel))
+			continue;
+		size_t n = strlen(target);
+		if (target[n - 1] == '*' ? !strncmp(target, t->target, n - 1)
+					 : !strcmp(target, t->target))
+			return true;
+	}
+	return false;
+}
+
+static void finished(const struct options *o, const struct task *t, int status)
+{
+	char column[24], line[240];
+	double seconds = now_seconds() - t->start;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+
+	snprintf(column, sizeof column, "%s", t->check ? t->target : "compile");
+	log_line(o, t, line, sizeof line);
+	bool expected = expected_refusal(o, t);
+	if (code == 0 && !expected)
+		report(t->kernel, column, PASSED, seconds, "%s", t->form);
+	else if (code == 0)
+		report(t->kernel, column, FAILED, seconds,
+		       "%s for %s: was expected to be refused, and is not", t->form, t->target);
+	else if (code == 1 && expected && strstr(line, t->kernel))
+		report(t->kernel, column, REFUSED, seconds, "%s: %s", t->form, line);
+	else
+		report(t->kernel, column, FAILED, seconds, "%s %s for %s: %s: %s", t->form,
+		       t->transform, t->target,
+		       code == 1   ? "tally-lower"
+		       : code == 2 ? "the target's own tools"
+				   : "crashed",
+		       line);
+}
+
+/* Runs the tasks, at most `jobs` at once. */
+static bool run_tasks(const struct options *o, struct task *tasks, size_t count,
+		      struct tally_error *error)
+{
+	size_t next = 0, running = 0;
+
+	while (next < count || running) {
+		if (next < count && running < o->jobs) {
+			struct task *t = &tasks[next++];
+
+			t->start = now_seconds();
+			t->pid = fork();
+			if (t->pid < 0)
+				return tally_fail(error, "fork: %s", strerror(errno));
+			if (t->pid == 0)
+				_exit(perform(o, t));
+			running++;
+			continue;
+		}
+		int status;
+		pid_t pid = wait(&status);
+
+		if (pid < 0)
+			return tally_fail(error, "wait: %s", strerror(errno));
+		for (size_t i = 0; i < next; i++)
+			if (tasks[i].pid == pid) {
+				tasks[i].pid = 0;
+				finished(o, &tasks[i], status);
+				running--;
+			}
+	}
+	return true;
+}
+
+bool compile_all(const struct options *o, struct tally_error *error)
+{
+	struct task *tasks = NULL;
+	size_t count = 0, capacity = 0;
+
+	if (!tally_make_folders(o->work, error))
+		return false;
+	for (size_t g = 0; conformance_groups[g]; g++)
+		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++) {
+			bool seen = false;
+
+			for (size_t i = 0; i < count && !seen; i++)
+				seen = !strcmp(tasks[i].kernel, c->kernel);
+			if (seen || !selected(o, c))
+				continue;
+			for (size_t f = 0; f < 2; f++) {
+				size_t transforms = o->driver ? 4 : 0, targets = 0;
+
+				while (o->targets[targets])
+					targets++;
+				if (count + transforms + targets > capacity) {
+					capacity = 2 * capacity + transforms + targets;
+					tasks = realloc(tasks, capacity * sizeof *tasks);
+					if (!tasks)
+						return tally_fail(error, "out of memory");
+				}
+				for (size_t k = 0; k < transforms; k++)
+					tasks[count++] = (struct task){c->kernel,
+								       forms[f],
+								       o->device_target,
+								       device_transforms[k],
+								       false,
+								       0,
+								       0};
+				for (size_t k = 0; k < targets; k++)
+					tasks[count++] = (struct task){c->kernel,
+								       forms[f],
+								       o->targets[k],
+								       "slice,guard",
+								       true,
+								       0,
+								       0};
+			}
+		}
+	bool ok = run_tasks(o, tasks, count, error);
+	free(tasks);
+	return ok;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs every case: whole, in slices, stopped at every boundary, stopped while it runs. */
+#include "conformance/execute.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { EVERY_BOUNDARY = 64, SOME_BOUNDARIES = 24 };
+
+static struct tally_launch range(const struct running *r, uint32_t lo, uint32_t hi, bool guarded)
+{
+	const uint32_t *g = r->c->grid;
+
+	return (struct tally_launch){.control = guarded ? r->control : 0,
+				     .lo = lo,
+				     .hi = hi,
+				     .grid = {g[0], g[1], g[2]}};
+}
+
+static bool wait_for(struct running *r, struct tally_error *error)
+{
+	return device_ok(driver.stream_synchronize(r->stream), "cuStreamSynchronize", error);
+}
+
+/* One complete execution: `run` does all launches of it; then everything is compared. */
+struct way {
+	const char *entry;
+	bool variant, sliced;
+	uint32_t cut;	 /* slices: number of pieces; stops: blocks before the stop */
+	unsigned seed;	 /* live stops */
+	unsigned *stops; /* live stops: counts those that happened */
+};
+
+static bool whole(struct running *r, const struct way *w, struct tally_error *error)
+{
+	struct tally_launch launch = range(r, 0, case_blocks(r->c), false);
+
+	return running_launch(r, w->entry, w->variant ? &launch : NULL, w->sliced, error) &&
+	       wait_for(r, error);
+}
+
+static bool slices(struct running *r, const struct way *w, struct tally_error *error)
+{
+	uint64_t blocks = case_blocks(r->c);
+
+	for (uint32_t k = 0; k < w->cut; k++) {
+		struct tally_launch launch = range(r, (uint32_t)(blocks * k / w->cut),
+						   (uint32_t)(blocks * (k + 1) / w->cut), false);
+
+		if (launch.lo < launch.hi &&
+		    !running_launch(r, w->entry, &launch, w->sliced, error))
+			return false;
+	}
+	return wait_for(r, error);
+}
+
+/* Stopped by a word that says so from the start, after `cut` blocks were let in: deterministic. */
+static bool stop_at(struct running *r, const struct way *w, struct tally_error *error)
+{
+	uint32_t blocks = case_blocks(r->c);
+	struct tally_launch launch = range(r, 0, blocks, true);
+
+	if (!running_control(r, TALLY_WORD_STOP | w->cut, 1, error) ||
+	    !running_launch(r, w->entry, &launch, w->sliced, error) || !wait_for(r, error) ||
+	    !running_check_runs(r, w->cut, error))
+		return false;
+	if (w->cut == blocks)
+		return true;
+	launch.lo = w->cut;
+	return running_control(r, w->cut, 1, error) &&
+	       running_launch(r, w->entry, &launch, w->sliced, error) && wait_for(r, error);
+}
+
+/* Stopped through the gate while it runs, as often as it takes; resumed from where the mailbox
+ * says. */
+static bool stop_live(struct running *r, const struct way *w, struct tally_error *error)
+{
+	uint32_t blocks = case_blocks(r->c), lo = 0;
+	unsigned random = w->seed * 2654435761u + 1;
+	CUstream side;
+	int least = 0, greatest = 0;
+
+	driver.priority_range(&least, &greatest);
+	if (!device_ok(driver.stream_create(&side, CU_STREAM_NON_BLOCKING, greatest),
+		       "cuStreamCreateWithPriority", error))
+		return false;
+	bool ok = true;
+	for (uint32_t sequence = 1; ok && lo < blocks; sequence++) {
+		struct tally_launch launch = range(r, lo, blocks, true);
+		uint64_t posted;
+
+		/* The delay grows with the attempts, so that every case comes to its end. */
+		random = random * 1664525u + 1013904223u;
+		struct timespec delay = {0, (long)(random >> 8) % 60000 + 20000L * (sequence - 1)};
+		ok = running_control(r, lo, sequence, error) &&
+		     running_launch(r, w->entry, &launch, w->sliced, error);
+		if (sequence < 50)
+			nanosleep(&delay, NULL);
+		ok = ok &&
+		     device_ok(driver.write32(side, r->gate, 1, 0), "cuStreamWriteValue32",
+			       error) &&
+		     device_ok(driver.stream_synchronize(side), "cuStreamSynchronize", error) &&
+		     wait_for(r, error);
+		posted = __atomic_load_n(r->mailbox, __ATOMIC_ACQUIRE);
+		if (ok && posted) {
+			uint32_t max = TALLY_MAILBOX_MAX(posted);
+
+			if (TALLY_MAILBOX_SEQUENCE(posted) != sequence || max < lo || max >= blocks)
+				ok = tally_fail(error,
+						"mailbox says launch %u, max %u; it was launch %u, "
+						"from %u",
+						TALLY_MAILBOX_SEQUENCE(posted), max, sequence, lo);
+			ok = ok && running_check_runs(r, max, error);
+			lo = max;
+			++*w->stops;
+		} else {
+			lo = blocks;
+		}
+	}
+	driver.stream_destroy(side);
+	return ok;
+}
+
+static bool execute(struct running *r, const struct way *w,
+		    bool (*run)(struct running *, const struct way *, struct tally_error *),
+		    struct tally_error *error)
+{
+	bool prints = r->c->line != NULL;
+
+	if (!running_reset(r, error) || (prints && !capture_begin(error)))
+		return false;
+	bool ok = run(r, w, error);
+	if (prints)
+		ok = capture_end(r->c, error) && ok;
+	return ok && running_check_runs(r, case_blocks(r->c), error) && running_check(r, error);
+}
+
+/* Says before the error in which run it came up. Always false. */
+static bool prefix(struct tally_error *error, const char *what, uint32_t number)
+{
+	struct tally_error inner = *error;
+
+	*error = (struct tally_error){0};
+	return tally_fail(error, "%s %u: %.900s", what, number, inner.message);
+}
+
+/* Everything that one entry of a module is put through. */
+static bool variant(struct running *r, const char *suffix, bool guarded, bool sliced,
+		    const struct options *o, unsigned *stops, struct tally_error *error)
+{
+	char entry[128];
+	uint32_t blocks = case_blocks(r->c);
+
+	snprintf(entry, sizeof entry, "%s%s", r->c->kernel, suffix);
+	struct way w = {.entry = entry, .variant = true, .sliced = sliced, .stops = stops};
+	if (!execute(r, &w, whole, error))
+		return false;
+	const uint32_t cuts[] = {2, 3, 7, blocks <= EVERY_BOUNDARY ? blocks : 31};
+	for (size_t k = 0; k < sizeof cuts / sizeof *cuts; k++) {
+		w.cut = cuts[k];
+		if (!execute(r, &w, slices, error))
+			return prefix(error, "pieces:", w.cut);
+	}
+	if (!guarded)
+		return true;
+	uint32_t boundaries = blocks <= EVERY_BOUNDARY ? blocks + 1 : SOME_BOUNDARIES;
+	unsigned random = 7;
+	for (uint32_t k = 0; k < boundaries; k++) {
+		random = random * 1664525u + 1013904223u;
+		w.cut = blocks <= EVERY_BOUNDARY ? k : (random >> 4) % (blocks + 1);
+		if (!execute(r, &w, stop_at, error))
+			return prefix(error, "stopped at block", w.cut);
+		++*stops;
+	}
+	for (w.seed = 0; w.seed < o->live_stops; w.seed++)
+		if (!execute(r, &w, stop_live, error))
+			return prefix(error, "live stops, round", w.seed);
+	return true;
+}
+
+static void one_case(const struct options *o, const struct conformance_case *c, const char *form)
+{
+	static const struct {
+		const char *transform, *suffix;
+		bool guarded, sliced;
+	} variants[] = {
+		{"slice", "$slice", false, true},
+		{"guard", "$guard", true, false},
+		{"slice,guard", "$slice_guard", true, true},
+	};
+	struct tally_error error = {0};
+	struct running r;
+	char path[PATH_MAX], column[24];
+	struct way original = {.entry = c->kernel};
+	unsigned stops = 0;
+	double start = now_seconds();
+
+	bool ok = running_create(&r, c, &error);
+	snprintf(column, sizeof column, "%s.original", form);
+	compile_path(o, c->kernel, form, o->device_target, "none", path);
+	ok = ok && running_load(&r, path, &error) && execute(&r, &original, whole, &error) &&
+	     running_keep(&r, &error);
+	report(c->name, column, ok ? PASSED : FAILED, now_seconds() - start, "%s", error.message);
+	for (size_t k = 0; ok && k < sizeof variants / sizeof *variants; k++) {
+		start = now_seconds();
+		stops = 0;
+		error = (struct tally_error){0};
+		snprintf(column, sizeof column, "%s%s", form, variants[k].suffix);
+		compile_path(o, c->kernel, form, o->device_target, variants[k].transform, path);
+		bool passed = running_load(&r, path, &error) &&
+			      execute(&r, &original, whole, &error) &&
+			      variant(&r, variants[k].suffix, variants[k].guarded,
+				      variants[k].sliced, o, &stops, &error);
+		report(c->name, column, passed ? PASSED : FAILED, now_seconds() - start,
+		       "%s%u stops", passed ? "" : error.message, stops);
+	}
+	running_destroy(&r);
+}
+
+bool execute_all(const struct options *o, struct tally_error *error)
+{
+	if (!device_open(o->driver, error))
+		return false;
+	printf("device: %s\n", driver.device);
+	for (size_t g = 0; conformance_groups[g]; g++)
+		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
+			for (size_t f = 0; f < 2 && selected(o, c); f++)
+				one_case(o, c, forms[f]);
+	return true;
+}
