@@ -37,8 +37,22 @@ struct tally_cpu_worker;
 struct tally_cpu_worker *tally_cpu_worker_create(unsigned index); /* index: tally.sm.id */
 void tally_cpu_worker_destroy(struct tally_cpu_worker *worker);
 
-/* Runs block `linear` of the launch's own grid (x fastest). For guarded variants asks
- * tally_guard_enter() first; a block that may not run returns TALLY_CPU_OK without running. */
+/* tally.sm.count: how many workers a device has, 1 until set. Not while blocks run. */
+void tally_cpu_set_worker_count(unsigned count);
+
+/* One line about the last fault of this worker's blocks ("" when there was none): for a log. Owned
+ * by the worker, valid until its next block. */
+const char *tally_cpu_worker_message(const struct tally_cpu_worker *worker);
+
+/*
+ * Runs block `linear` of the launch's own grid (x fastest). For guarded variants asks
+ * tally_guard_enter() first; a block that may not run returns TALLY_CPU_OK without running.
+ *
+ * A fault inside the kernel (SIGSEGV, SIGBUS, SIGFPE, SIGILL) ends the block with TALLY_CPU_ILLEGAL
+ * and not the process. For that the first call in a process installs handlers for these signals; in
+ * a thread that is not inside a kernel they do what was installed before. An application that
+ * installs its own handlers later replaces ours: faults in kernels are then its own to handle.
+ */
 enum tally_cpu_fault tally_cpu_run_block(struct tally_cpu_worker *worker,
 					 const struct tally_cpu_launch *launch, uint64_t linear);
 
