@@ -313,16 +313,18 @@ static bool path_or_default(const char *socket, char path[PATH_MAX], struct tall
 	return tally_socket_folder(path, false, error);
 }
 
-bool tally_client_expect(const char *socket, struct tally_error *error)
+bool tally_client_expect(const char *socket, bool *absent, struct tally_error *error)
 {
 	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
 					     .version = TALLY_BOARD_VERSION,
 					     .type = TALLY_WIRE_EXPECT};
 	char path[PATH_MAX];
 
+	if (absent)
+		*absent = false;
 	if (!path_or_default(socket, path, error))
 		return false;
-	int fd = tally_wire_ask(path, &request, &answer, NULL, NULL, error);
+	int fd = tally_wire_ask(path, &request, &answer, NULL, absent, error);
 	if (fd < 0)
 		return false;
 	close(fd);

@@ -63,12 +63,13 @@ bool tally_client_check(struct tally_client *client);
 
 /*
  * For `tally run`: tells the daemon that the calling process will join soon, so that it does not
- * end for being idle while the process lives. False when there is no daemon or it refused.
+ * end for being idle while the process lives. False with an error when there is no daemon or it
+ * refused; `absent` (may be NULL) tells the first from the second.
  */
-bool tally_client_expect(const char *socket, struct tally_error *error);
+bool tally_client_expect(const char *socket, bool *absent, struct tally_error *error);
 
-/* For `tally status`: the board, mapped read-only, and nothing else; NULL with an error. `absent`
- * (may be NULL) tells "no daemon" from other errors. Free with munmap(board, sizeof *board). */
+/* For `tally status`: the board, mapped read-only, and nothing else; NULL with an error, `absent`
+ * as above. Free with munmap(board, sizeof *board). */
 const struct tally_board *tally_client_observe(const char *socket, bool *absent,
 					       struct tally_error *error);
 

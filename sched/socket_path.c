@@ -15,8 +15,9 @@ static bool folder_of(const char *path, char folder[PATH_MAX], struct tally_erro
 {
 	const char *slash = strrchr(path, '/');
 
-	if (!slash || !slash[1])
-		return tally_fail(error, "the socket path \"%s\" needs a folder and a file name",
+	/* Absolute, because programs and the daemon change their working folders. */
+	if (*path != '/' || !slash[1])
+		return tally_fail(error, "the socket path \"%s\" is not an absolute path of a file",
 				  path);
 	if (slash - path >= PATH_MAX)
 		return tally_fail(error, "the socket path is too long");

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally cache: shows or clears the cache of compiled kernels. */
+#include "cache/cache.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const char help[] =
+	"usage: tally cache [status|clear]\n"
+	"\n"
+	"Kernels are compiled once and kept on disk, named by what they were made from.\n"
+	"\n"
+	"commands:\n"
+	"  status    the cache's folder, size and limit (default)\n"
+	"  clear     remove every compiled kernel; programs that run keep what they use\n"
+	"\n"
+	"environment:\n"
+	"  TALLY_CACHE_DIR     the folder (default: $XDG_CACHE_HOME/tally, else ~/.cache/tally)\n"
+	"  TALLY_CACHE_SIZE    the limit in MiB (default 1024)\n";
+
+static bool show(struct tally_error *error)
+{
+	struct tally_cache_status status;
+	char folder[PATH_MAX];
+
+	if (!tally_cache_folder(folder, error) || !tally_cache_status(&status, error))
+		return false;
+	printf("%s: %u compiled kernels, %.1f of %.0f MiB\n", folder, status.files,
+	       (double)status.bytes / (1 << 20), (double)status.limit / (1 << 20));
+	return true;
+}
+
+static bool clear(struct tally_error *error)
+{
+	unsigned removed;
+
+	if (!tally_cache_clear(&removed, error))
+		return false;
+	printf("removed %u compiled kernels\n", removed);
+	return true;
+}
+
+int tally_command_cache(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		bool (*run)(struct tally_error *error);
+	} verbs[] = {{"status", show}, {"clear", clear}};
+	static const struct option options[] = {
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	struct tally_error error = {0};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (option) {
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'V':
+			puts("tally " TALLY_VERSION);
+			return 0;
+		default:
+			return tally_command_bad_option("tally cache", option, argv);
+		}
+	}
+	const char *verb = optind < argc ? argv[optind] : "status";
+	if (optind + 1 < argc) {
+		tally_fail(&error, "unexpected argument \"%s\" (see tally cache --help)",
+			   argv[optind + 1]);
+	} else {
+		unsigned i = 0;
+		while (i < 2 && strcmp(verb, verbs[i].name))
+			i++;
+		if (i < 2)
+			verbs[i].run(&error);
+		else
+			tally_fail(&error, "unknown command \"%s\"; known: status, clear", verb);
+	}
+	if (!tally_failed(&error))
+		return 0;
+	tally_error_print(&error, "tally cache");
+	return 1;
+}

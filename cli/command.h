@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subcommands of `tally`, one file each. */
+#ifndef TALLY_CLI_COMMAND_H
+#define TALLY_CLI_COMMAND_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/* argv[0] is the subcommand's name. Returns the exit status; prints its own errors. */
+struct tally_command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+};
+
+int tally_command_run(int argc, char **argv);
+int tally_command_status(int argc, char **argv);
+int tally_command_cache(int argc, char **argv);
+
+/* The error of an option that getopt_long() (with opterr = 0) did not like: `result` is what it
+ * returned. Returns 1, the exit status. */
+int tally_command_bad_option(const char *command, int result, char **argv);
+
+/* The folder of this program's file, and the folder of Tally's libraries that belong to it:
+ * ../lib/tally when installed, ../lib in a build tree. */
+bool tally_program_folder(char path[PATH_MAX], struct tally_error *error);
+bool tally_library_folder(char path[PATH_MAX], struct tally_error *error);
+
+/* Makes sure that a tallyd serves `socket` and knows that this process will join: starts one when
+ * there is none and waits until it answers (at most about three seconds). */
+bool tally_start_daemon(const char *socket, struct tally_error *error);
+
+/* What can be known of a program before it runs. */
+struct tally_program_look {
+	bool elf;		/* an x86-64 executable; otherwise the rest is unknown (a script) */
+	bool statically_linked; /* has no dynamic loader: LD_PRELOAD does nothing */
+	bool static_cudart;	/* carries NVIDIA's CUDA runtime inside itself */
+};
+
+/* Finds `program` as execvp() would and looks inside; all false when it cannot be read. */
+void tally_look_at_program(const char *program, struct tally_program_look *look);
+
+#endif

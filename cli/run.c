@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally run: puts Tally under a program and becomes that program. */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "sched/client.h"
+
+static const char help[] =
+	"usage: tally run [options] [--] PROGRAM [ARGUMENTS]\n"
+	"\n"
+	"Runs PROGRAM, unchanged, so that it shares its device with the other programs that run\n"
+	"under Tally. Its input, output, signals and exit status are its own.\n"
+	"\n"
+	"options:\n"
+	"  --priority LEVEL    high (100), best-effort (0), or any whole number; larger is more\n"
+	"                      urgent, equals take turns (default: best-effort)\n"
+	"  --device DEVICE     cuda: the GPU; cpu: Tally's CPU device; auto: the GPU if there is\n"
+	"                      one (default: auto)\n"
+	"  --name NAME         the name that `tally status` shows (default: the program's)\n"
+	"  --help\n"
+	"\n"
+	"exit status: the program's; 127 when it is not found, 126 when it cannot be run, 1 for\n"
+	"errors of Tally's own before that.\n";
+
+enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+
+struct settings {
+	enum device device;
+	int priority;
+	const char *name;
+	char **program;
+};
+
+static bool parse_priority(const char *text, int *priority, struct tally_error *error)
+{
+	static const struct {
+		const char *name;
+		int value;
+	} names[] = {
+		{"high", TALLY_PRIORITY_HIGH},
+		{"best-effort", TALLY_PRIORITY_BEST_EFFORT},
+	};
+	char *end;
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		if (!strcmp(text, names[i].name)) {
+			*priority = names[i].value;
+			return true;
+		}
+	}
+	errno = 0;
+	long value = strtol(text, &end, 10);
+	if (errno || end == text || *end || value < INT_MIN || value > INT_MAX)
+		return tally_fail(error,
+				  "--priority wants high, best-effort or a whole number, not "
+				  "\"%s\"",
+				  text);
+	*priority = (int)value;
+	return true;
+}
+
+static bool parse_device(const char *text, enum device *device, struct tally_error *error)
+{
+	static const char *const names[] = {
+		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
+
+	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+		if (!strcmp(text, names[i])) {
+			*device = (enum device)i;
+			return true;
+		}
+	}
+	return tally_fail(error, "--device wants auto, cpu or cuda, not \"%s\"", text);
+}
+
+/* -1: go on; otherwise the exit status. */
+static int parse(int argc, char **argv, struct settings *settings)
+{
+	static const struct option options[] = {
+		{"priority", required_argument, NULL, 'p'},
+		{"device", required_argument, NULL, 'd'},
+		{"name", required_argument, NULL, 'n'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	struct tally_error error = {0};
+	bool ok = true;
+	int option;
+
+	opterr = 0;
+	/* '+': the first argument that is no option is the program; the rest is the program's. */
+	while (ok && (option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			ok = parse_priority(optarg, &settings->priority, &error);
+			break;
+		case 'd':
+			ok = parse_device(optarg, &settings->device, &error);
+			break;
+		case 'n':
+			settings->name = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'V':
+			puts("tally " TALLY_VERSION);
+			return 0;
+		default:
+			return tally_command_bad_option("tally run", option, argv);
+		}
+	}
+	if (ok && optind >= argc)
+		ok = tally_fail(&error, "which program? (see tally run --help)");
+	if (!ok) {
+		tally_error_print(&error, "tally run");
+		return 1;
+	}
+	settings->program = argv + optind;
+	return -1;
+}
+
+static bool driver_present(void)
+{
+	/* The last is how WSL shows its GPU. */
+	static const char *const signs[] = {"/proc/driver/nvidia/version", "/dev/nvidiactl",
+					    "/dev/dxg"};
+
+	for (unsigned i = 0; i < sizeof signs / sizeof *signs; i++)
+		if (!access(signs[i], F_OK))
+			return true;
+	return false;
+}
+
+/* Whether `entry` is one of the entries of `list`. */
+static bool listed(const char *list, const char *entry, const char *separators)
+{
+	size_t length = strlen(entry);
+
+	while (*list) {
+		size_t n = strcspn(list, separators);
+		if (n == length && !strncmp(list, entry, n))
+			return true;
+		list += n + (list[n] != '\0');
+	}
+	return false;
+}
+
+/* Puts `entry` in front of the list in environment variable `name`, once. */
+static bool prepend(const char *name, const char *entry, const char *separators,
+		    struct tally_error *error)
+{
+	const char *old = getenv(name);
+	char *value = NULL;
+
+	if (strpbrk(entry, separators))
+		return tally_fail(
+			error,
+			"%s cannot hold the path \"%s\" (it separates paths at one of its "
+			"characters): put Tally elsewhere",
+			name, entry);
+	if (old && listed(old, entry, separators))
+		return true;
+	bool ok = asprintf(&value, "%s%s%s", entry, old && *old ? ":" : "", old ? old : "") >= 0 &&
+		  !setenv(name, value, 1);
+	free(value);
+	return ok ? true : tally_fail(error, "out of memory");
+}
+
+static bool set_environment(const struct settings *settings, const char *socket,
+			    struct tally_error *error)
+{
+	char libraries[PATH_MAX], path[PATH_MAX + 32], priority[16];
+
+	if (!tally_library_folder(libraries, error))
+		return false;
+	if (settings->device == DEVICE_CPU) {
+		snprintf(path, sizeof path, "%s/libcuda.so.1", libraries);
+		if (access(path, R_OK))
+			return tally_fail(error,
+					  "the CPU device is not part of this installation: %s is "
+					  "missing",
+					  path);
+		if (!prepend("LD_LIBRARY_PATH", libraries, ":;", error))
+			return false;
+	}
+	snprintf(path, sizeof path, "%s/libtally.so", libraries);
+	if (!prepend("LD_PRELOAD", path, ": \t\n", error))
+		return false;
+	snprintf(priority, sizeof priority, "%d", settings->priority);
+	if (setenv("TALLY_PRIORITY", priority, 1) || setenv("TALLY_NAME", settings->name, 1) ||
+	    setenv("TALLY_SOCKET", socket, 1))
+		return tally_fail(error, "out of memory");
+	return true;
+}
+
+static void warn_about_program(const struct settings *settings)
+{
+	struct tally_program_look look;
+	const char *program = settings->program[0];
+
+	tally_look_at_program(program, &look);
+	if (look.statically_linked)
+		fprintf(stderr,
+			"tally run: warning: %s is linked statically: Tally cannot get between it "
+			"and the driver, it runs unscheduled\n",
+			program);
+	else if (look.static_cudart && settings->device == DEVICE_CPU)
+		fprintf(stderr,
+			"tally run: warning: %s has NVIDIA's CUDA runtime linked in, which runs on "
+			"NVIDIA's driver only: relink it with `nvcc -cudart shared` for the CPU "
+			"device\n",
+			program);
+	if (settings->device == DEVICE_CUDA && !driver_present())
+		fprintf(stderr, "tally run: warning: no NVIDIA driver is visible here; `--device "
+				"cpu` runs without one\n");
+}
+
+int tally_command_run(int argc, char **argv)
+{
+	struct settings settings = {.priority = TALLY_PRIORITY_BEST_EFFORT};
+	struct tally_error error = {0}, daemon_error = {0};
+	char socket[PATH_MAX];
+
+	int status = parse(argc, argv, &settings);
+	if (status >= 0)
+		return status;
+	const char *program = settings.program[0];
+	const char *slash = strrchr(program, '/');
+	if (!settings.name)
+		settings.name = slash && slash[1] ? slash + 1 : program;
+	if (settings.device == DEVICE_AUTO)
+		settings.device = driver_present() ? DEVICE_CUDA : DEVICE_CPU;
+
+	if (!tally_socket_path(socket, sizeof socket, &error) ||
+	    !set_environment(&settings, socket, &error)) {
+		tally_error_print(&error, "tally run");
+		return 1;
+	}
+	warn_about_program(&settings);
+	if (!tally_start_daemon(socket, &daemon_error))
+		fprintf(stderr, "tally run: warning: %s; %s runs unscheduled\n",
+			daemon_error.message, settings.name);
+	execvp(program, settings.program);
+	int cause = errno;
+	fprintf(stderr, "tally run: error: cannot run %s: %s\n", program, strerror(cause));
+	return cause == ENOENT ? 127 : 126;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally status: who shares the devices, who waits for whom and why, and what it cost. */
+#include "cli/status.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "cli/command.h"
+#include "sched/client.h"
+
+static const char help[] =
+	"usage: tally status [--json] [--why]\n"
+	"\n"
+	"Shows the programs that share devices under Tally, and the last ones that ended.\n"
+	"\n"
+	"options:\n"
+	"  --json    one JSON object; times are whole nanoseconds\n"
+	"  --why     explain, for each program, why it runs or waits\n"
+	"  --help\n"
+	"\n"
+	"exit status: 0, also when no tallyd runs (then no program shares a device); 1 on "
+	"errors.\n";
+
+const char *tally_status_state(const struct tally_board *board, unsigned slot)
+{
+	if (!atomic_load(&board->slots[slot].active))
+		return "idle";
+	return tally_policy_strict_holder(board, slot) < 0 ? "running" : "held";
+}
+
+static void append_duration(struct tally_buffer *out, uint64_t ns)
+{
+	if (ns < 1000000)
+		tally_buffer_print(out, "%.0f us", (double)ns / 1e3);
+	else if (ns < 1000000000)
+		tally_buffer_print(out, "%.1f ms", (double)ns / 1e6);
+	else
+		tally_buffer_print(out, "%.1f s", (double)ns / 1e9);
+}
+
+static void append_since(struct tally_buffer *out, const char *before, uint64_t since_ns,
+			 uint64_t now_ns)
+{
+	if (!since_ns || since_ns > now_ns)
+		return;
+	tally_buffer_print(out, "%s", before);
+	append_duration(out, now_ns - since_ns);
+}
+
+void tally_status_why(const struct tally_status_view *view, unsigned index,
+		      struct tally_buffer *out)
+{
+	const struct tally_slot *slot = &view->board->slots[index];
+	int holder = tally_policy_strict_holder(view->board, index);
+
+	tally_buffer_print(out, "%s (pid %d, priority %d) ", slot->name, slot->pid, slot->priority);
+	if (holder >= 0) {
+		const struct tally_slot *other = &view->board->slots[holder];
+		bool equal = other->priority == slot->priority;
+		tally_buffer_print(out, "%s %s (pid %d, priority %d)",
+				   atomic_load(&slot->active) ? "is held by" : "would wait for",
+				   other->name, other->pid, other->priority);
+		tally_buffer_print(out, equal ? ": they are equals, and it has the turn"
+					      : ": higher priorities go first, and it is active");
+		if (!equal)
+			append_since(out, " for ", atomic_load(&other->active_since_ns),
+				     view->now_ns);
+		append_since(out, "; stopped for ", atomic_load(&slot->stopped_since_ns),
+			     view->now_ns);
+	} else if (!atomic_load(&slot->active)) {
+		tally_buffer_print(out, "is idle: it has no work on the device");
+	} else {
+		tally_buffer_print(out, "runs");
+		append_since(out, " for ", atomic_load(&slot->active_since_ns), view->now_ns);
+		tally_buffer_print(out, atomic_load(&slot->turn)
+						? ": it has the turn among its equals"
+						: ": nothing more urgent is active on its device");
+	}
+}
+
+void tally_status_uuid(const uint8_t device[16], char text[37])
+{
+	for (unsigned i = 0; i < 16; i++)
+		text += sprintf(text, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+				device[i]);
+}
+
+static int show(const struct tally_status_view *view, bool json)
+{
+	struct tally_buffer out = {0};
+
+	(json ? tally_status_json : tally_status_text)(view, &out);
+	bool ok =
+		!out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && !fflush(stdout);
+	tally_buffer_free(&out);
+	if (!ok)
+		fputs("tally status: error: cannot write\n", stderr);
+	return ok ? 0 : 1;
+}
+
+int tally_command_status(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{"why", no_argument, NULL, 'w'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	struct tally_status_view view = {0};
+	struct tally_error error = {0};
+	char socket[PATH_MAX];
+	bool json = false, absent;
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		switch (option) {
+		case 'j':
+			json = true;
+			break;
+		case 'w':
+			view.why = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		case 'V':
+			puts("tally " TALLY_VERSION);
+			return 0;
+		default:
+			return tally_command_bad_option("tally status", option, argv);
+		}
+	}
+	if (optind < argc)
+		tally_fail(&error, "unexpected argument \"%s\" (see tally status --help)",
+			   argv[optind]);
+	if (!tally_failed(&error) && tally_socket_path(socket, sizeof socket, &error)) {
+		view.board = tally_client_observe(socket, &absent, &error);
+		if (!view.board && absent)
+			error = (struct tally_error){0};
+	}
+	if (tally_failed(&error)) {
+		tally_error_print(&error, "tally status");
+		return 1;
+	}
+	view.socket = socket;
+	view.now_ns = tally_board_now();
+	int status = show(&view, json);
+	if (view.board)
+		munmap((void *)view.board, sizeof *view.board);
+	return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `tally status` shows, in its two forms. */
+#ifndef TALLY_CLI_STATUS_H
+#define TALLY_CLI_STATUS_H
+
+#include "base/buffer.h"
+#include "sched/board.h"
+
+struct tally_status_view {
+	const struct tally_board *board; /* NULL: no daemon */
+	const char *socket;
+	uint64_t now_ns;
+	bool why;
+};
+
+/* Appends a table for people, or one JSON object. */
+void tally_status_text(const struct tally_status_view *view, struct tally_buffer *out);
+void tally_status_json(const struct tally_status_view *view, struct tally_buffer *out);
+
+/* "running", "held" (active, gives way) or "idle". */
+const char *tally_status_state(const struct tally_board *board, unsigned slot);
+
+/* Appends one sentence that explains the state of `slot`: who holds it, and by what rule. */
+void tally_status_why(const struct tally_status_view *view, unsigned slot,
+		      struct tally_buffer *out);
+
+/* The UUID as 8-4-4-4-12 hex digits. */
+void tally_status_uuid(const uint8_t device[16], char text[37]);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally: what a person types; finds the subcommand and hands over. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const struct tally_command commands[] = {
+	{"run", "run a program that shares its device by priority", tally_command_run},
+	{"status", "show who shares the devices, who waits for whom, and what it cost",
+	 tally_command_status},
+#ifdef TALLY_HAVE_CACHE
+	{"cache", "show or clear the cache of compiled kernels", tally_command_cache},
+#endif
+};
+
+#define COMMANDS (sizeof commands / sizeof *commands)
+
+static void print_help(void)
+{
+	puts("usage: tally COMMAND [options]\n"
+	     "\n"
+	     "Lets several programs share one device: a high-priority program keeps the latency "
+	     "it\n"
+	     "has alone, best-effort programs get what is left.\n"
+	     "\n"
+	     "commands:");
+	for (unsigned i = 0; i < COMMANDS; i++)
+		printf("  %-8s%s\n", commands[i].name, commands[i].summary);
+	puts("\n"
+	     "  tally run --priority high -- ./server\n"
+	     "  tally run --priority best-effort -- ./trainer\n"
+	     "\n"
+	     "`tally COMMAND --help` tells more; `tally --version` prints the version.");
+}
+
+int tally_command_bad_option(const char *command, int result, char **argv)
+{
+	const char *option = argv[optind - 1];
+
+	if (result == ':')
+		fprintf(stderr, "%s: error: %s wants a value (see %s --help)\n", command, option,
+			command);
+	else if (optopt && strncmp(option, "--", 2))
+		fprintf(stderr, "%s: error: unknown option \"-%c\" (see %s --help)\n", command,
+			optopt, command);
+	else
+		fprintf(stderr, "%s: error: unknown or ambiguous option \"%s\" (see %s --help)\n",
+			command, option, command);
+	return 1;
+}
+
+static int unknown(const char *name)
+{
+	fprintf(stderr, "tally: error: unknown command \"%s\"; known:", name);
+	for (unsigned i = 0; i < COMMANDS; i++)
+		fprintf(stderr, "%s %s", i ? "," : "", commands[i].name);
+	fputs("\n", stderr);
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		fputs("tally: error: which command? (see tally --help)\n", stderr);
+		return 1;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		print_help();
+		return 0;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("tally " TALLY_VERSION);
+		return 0;
+	}
+	for (unsigned i = 0; i < COMMANDS; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	return unknown(argv[1]);
+}
