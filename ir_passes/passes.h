@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "ir_passes/contract.h"
 
 enum tally_transform {
 	TALLY_SLICE = 1,
@@ -27,6 +28,7 @@ typedef bool tally_pass(LLVMModuleRef module, const struct tally_pass_options *o
 			struct tally_error *error);
 
 tally_pass tally_pass_select;  /* keeps only options->kernel and what it reaches */
+tally_pass tally_pass_refuse;  /* marks kernels that must run whole ("tally.refuse") */
 tally_pass tally_pass_inline;  /* device functions that read block ids into their kernels */
 tally_pass tally_pass_body;    /* kernel -> body + plain wrapper */
 tally_pass tally_pass_variant; /* adds K$slice, K$guard or K$slice_guard */

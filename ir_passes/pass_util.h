@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the transforms share and nobody else needs. */
+#ifndef TALLY_IR_PASSES_PASS_UTIL_H
+#define TALLY_IR_PASSES_PASS_UTIL_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+#include "ir_passes/passes.h"
+
+/* A body's extra parameters, after the kernel's own: block id x, y, z, grid size x, y, z. */
+enum { TALLY_BODY_BLOCK = 0, TALLY_BODY_GRID = 3, TALLY_BODY_EXTRA = 6 };
+
+/* The operations that those parameters replace, in their order. */
+extern const char *const tally_body_operations[TALLY_BODY_EXTRA];
+
+/* The body of a kernel that has one (`K.body`), or NULL. */
+LLVMValueRef tally_body_of(LLVMModuleRef module, LLVMValueRef kernel);
+
+/*
+ * Makes kernel `name` with the attributes and parameters of `kernel` and, when `launch`, one
+ * `struct tally_launch` more. It has no blocks yet. Where the body has debug lines the wrapper gets
+ * a subprogram of its own, so that they survive inlining.
+ */
+LLVMValueRef tally_wrapper_create(LLVMModuleRef module, LLVMValueRef kernel, const char *name,
+				  bool launch);
+
+/* Builds the call of `body` from `wrapper` with its parameters and these six values. */
+void tally_wrapper_call(LLVMBuilderRef builder, LLVMValueRef wrapper, LLVMValueRef body,
+			LLVMValueRef extra[TALLY_BODY_EXTRA]);
+
+/* Marks `kernel` as not to be transformed; an error when the options require all. */
+bool tally_refuse(LLVMValueRef kernel, const char *reason, const struct tally_pass_options *options,
+		  struct tally_error *error);
+
+#endif

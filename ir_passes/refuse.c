@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pass `refuse`: marks the kernels that must run whole, and says why. */
+#include <string.h>
+
+#include "ir_passes/ir.h"
+#include "ir_passes/pass_util.h"
+#include "ir_passes/passes.h"
+#include "ir_passes/reach.h"
+
+/* What inline asm of a vendor can show of a kernel whose blocks belong together. */
+static const struct {
+	const char *text, *reason;
+} signs[] = {
+	{"%envreg", "it synchronises its whole grid (cooperative launch)"},
+	{"griddepcontrol", "it orders itself with the next launch (programmatic dependent launch)"},
+	{"cluster", "its blocks work together in clusters"},
+	{"cudaLaunchDevice", "it launches kernels itself"},
+	{"cudaGetParameterBuffer", "it launches kernels itself"},
+};
+
+static const char *reason_in_asm(LLVMValueRef function)
+{
+	TALLY_EACH_BLOCK (function, block) {
+		TALLY_EACH_INSTRUCTION (block, i) {
+			LLVMValueRef callee = LLVMIsACallInst(i) ? LLVMGetCalledValue(i) : NULL;
+			const char *text;
+			size_t length;
+
+			if (!callee || !LLVMIsAInlineAsm(callee))
+				continue;
+			text = LLVMGetInlineAsmAsmString(callee, &length);
+			for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+				if (memmem(text, length, signs[k].text, strlen(signs[k].text)))
+					return signs[k].reason;
+		}
+	}
+	return NULL;
+}
+
+/* The reason of the first function of `kernel`'s reach that has one, or NULL. */
+static const char *find_reason(LLVMModuleRef module, LLVMValueRef kernel)
+{
+	struct tally_set reach = {0};
+	const char *reason = NULL;
+
+	if (tally_attribute(kernel, TALLY_ATTR_CLUSTER))
+		return "its blocks work together in clusters";
+	if (tally_attribute(kernel, TALLY_ATTR_VARIANT))
+		return "it is transformed already";
+	/* Only what is locked to a vendor holds asm. */
+	if (!tally_attribute(kernel, TALLY_ATTR_VENDOR))
+		return NULL;
+	tally_reach(&reach, kernel);
+	TALLY_EACH_FUNCTION (module, function)
+		if (!reason && tally_set_has(&reach, function))
+			reason = reason_in_asm(function);
+	tally_set_free(&reach);
+	return reason;
+}
+
+bool tally_refuse(LLVMValueRef kernel, const char *reason, const struct tally_pass_options *options,
+		  struct tally_error *error)
+{
+	size_t length;
+
+	if (options->required)
+		return tally_fail(error, "kernel '%s' cannot be transformed: %s",
+				  LLVMGetValueName2(kernel, &length), reason);
+	tally_attribute_set(kernel, TALLY_ATTR_REFUSE, reason);
+	return true;
+}
+
+bool tally_pass_refuse(LLVMModuleRef module, const struct tally_pass_options *options,
+		       struct tally_error *error)
+{
+	if (!options->transforms)
+		return true;
+	TALLY_EACH_FUNCTION (module, kernel) {
+		const char *reason;
+
+		if (!tally_is_kernel(kernel))
+			continue;
+		reason = tally_attribute(kernel, TALLY_ATTR_REFUSE);
+		if (!reason)
+			reason = find_reason(module, kernel);
+		if (reason && !tally_refuse(kernel, reason, options, error))
+			return false;
+	}
+	return true;
+}
