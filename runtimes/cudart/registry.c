@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What compiled programs announce before main(): images of device code, and the host addresses that
+ * stand for their kernels and variables. An image is loaded when something of it is first used. */
+#include "runtimes/cudart/internal.h"
+#include "runtimes/cudart/registration.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* The object that nvcc and clang put into the host program for each image (fatbinary_section.h). */
+struct fatbin_wrapper {
+	unsigned magic, version;
+	const void *data;
+	void *prelinked; /* version 2: what relocatable device code was linked from */
+};
+#define FATBIN_WRAPPER_MAGIC 0x466243b1u
+
+struct image {
+	const void *code;
+	pthread_mutex_t lock;
+	bool loaded;
+	cudaError_t error; /* of the load */
+	CUlibrary library;
+};
+
+enum entry_kind { ENTRY_KERNEL, ENTRY_VARIABLE, ENTRY_MANAGED };
+
+struct entry {
+	const void *key; /* NULL: free */
+	enum entry_kind kind;
+	struct image *image;	  /* NULL: a kernel of cudaLibraryGetKernel() */
+	const char *name;	  /* in the application's image */
+	_Atomic(CUkernel) kernel; /* once looked up */
+	CUdeviceptr managed;	  /* once looked up */
+	void **managed_pointer;	  /* the host's pointer to a managed variable */
+};
+
+/* Open addressing, at most half full, entries by pointer so that they stay in place. */
+static struct {
+	pthread_rwlock_t lock;
+	struct entry **slots;
+	size_t capacity, count;
+} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static atomic_bool closing;
+
+/* Why the latest image could not be loaded: all that a launch with the null handle can tell. */
+static _Atomic(cudaError_t) load_error;
+
+void cudart_registry_close(void)
+{
+	atomic_store(&closing, true);
+}
+
+void cudart_registry_fork(bool before)
+{
+	if (before)
+		pthread_rwlock_wrlock(&table.lock);
+	else
+		pthread_rwlock_unlock(&table.lock);
+}
+
+static size_t slot_of(const void *key, size_t capacity)
+{
+	return ((size_t)key * 0x9e3779b97f4a7c15ull >> 17) & (capacity - 1);
+}
+
+static struct entry *find(const void *key)
+{
+	if (!table.capacity || !key)
+		return NULL;
+	for (size_t i = slot_of(key, table.capacity);; i = (i + 1) & (table.capacity - 1)) {
+		if (!table.slots[i])
+			return NULL;
+		if (table.slots[i]->key == key)
+			return table.slots[i];
+	}
+}
+
+static void place(struct entry **slots, size_t capacity, struct entry *entry)
+{
+	size_t i = slot_of(entry->key, capacity);
+
+	while (slots[i])
+		i = (i + 1) & (capacity - 1);
+	slots[i] = entry;
+}
+
+/* Moves all entries but those of `without` into a table of `capacity`. */
+static bool rebuild(size_t capacity, const struct image *without)
+{
+	struct entry **slots = calloc(capacity, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < table.capacity; i++) {
+		struct entry *entry = table.slots[i];
+
+		if (entry && without && entry->image == without) {
+			free(entry);
+			table.count--;
+		} else if (entry) {
+			place(slots, capacity, entry);
+		}
+	}
+	free(table.slots);
+	table.slots = slots;
+	table.capacity = capacity;
+	return true;
+}
+
+/* Adds a copy of `model`; the table is locked for writing. A key that is there already is replaced:
+ * a plug-in may be unloaded and another loaded at the same address. */
+static bool add(const struct entry *model)
+{
+	struct entry *entry = find(model->key);
+
+	if (!entry) {
+		if (2 * (table.count + 1) > table.capacity &&
+		    !rebuild(table.capacity ? 2 * table.capacity : 256, NULL))
+			return false;
+		entry = calloc(1, sizeof(*entry));
+		if (!entry)
+			return false;
+		entry->key = model->key;
+		place(table.slots, table.capacity, entry);
+		table.count++;
+	}
+	entry->kind = model->kind;
+	entry->image = model->image;
+	entry->name = model->name;
+	entry->managed = model->managed;
+	entry->managed_pointer = model->managed_pointer;
+	atomic_store(&entry->kernel, atomic_load(&model->kernel));
+	return true;
+}
+
+static void add_locked(const struct entry *model)
+{
+	pthread_rwlock_wrlock(&table.lock);
+	if (!add(model))
+		cudart_say(NULL, "out of memory, %s is lost",
+			   model->name ? model->name : "a kernel");
+	pthread_rwlock_unlock(&table.lock);
+}
+
+cudaError_t cudart_remember_kernel(CUkernel kernel)
+{
+	struct entry model = {.key = kernel, .kind = ENTRY_KERNEL, .kernel = kernel};
+	bool added;
+
+	pthread_rwlock_wrlock(&table.lock);
+	added = add(&model);
+	pthread_rwlock_unlock(&table.lock);
+	return added ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+static cudaError_t load(struct image *image)
+{
+	cudaError_t error;
+
+	pthread_mutex_lock(&image->lock);
+	if (!image->loaded) {
+		CUresult result =
+			image->code ? cudart_driver.cuLibraryLoadData(&image->library, image->code,
+								      NULL, NULL, 0, NULL, NULL, 0)
+				    : CUDA_ERROR_INVALID_IMAGE;
+
+		image->error = cudart_error(result);
+		image->loaded = true;
+		if (image->error != cudaSuccess)
+			atomic_store(&load_error, image->error);
+	}
+	error = image->error;
+	pthread_mutex_unlock(&image->lock);
+	return error;
+}
+
+static cudaError_t look_up_kernel(struct entry *entry, CUkernel *kernel)
+{
+	cudaError_t error = load(entry->image);
+	CUresult result;
+
+	if (error != cudaSuccess)
+		return error;
+	result = cudart_driver.cuLibraryGetKernel(kernel, entry->image->library, entry->name);
+	if (result != CUDA_SUCCESS)
+		return cudart_error(result);
+	atomic_store(&entry->kernel, *kernel);
+	return cudaSuccess;
+}
+
+cudaError_t cudart_kernel(const void *symbol, CUkernel *kernel)
+{
+	cudaError_t error = cudaSuccess;
+	struct entry *entry;
+
+	pthread_rwlock_rdlock(&table.lock);
+	entry = find(symbol);
+	*kernel = NULL;
+	if (!entry || entry->kind != ENTRY_KERNEL)
+		error = cudaErrorInvalidDeviceFunction;
+	else if (!(*kernel = atomic_load(&entry->kernel)))
+		error = look_up_kernel(entry, kernel);
+	pthread_rwlock_unlock(&table.lock);
+	return error;
+}
+
+cudaError_t cudart_function(const void *symbol, CUfunction *function)
+{
+	CUkernel kernel;
+	cudaError_t error = cudart_kernel(symbol, &kernel);
+
+	if (error != cudaSuccess)
+		return error;
+	return cudart_error(cudart_driver.cuKernelGetFunction(function, kernel));
+}
+
+static cudaError_t look_up_managed(struct entry *entry, size_t *bytes)
+{
+	CUresult result = cudart_driver.cuLibraryGetManaged(&entry->managed, bytes,
+							    entry->image->library, entry->name);
+
+	if (result == CUDA_SUCCESS && entry->managed_pointer)
+		*entry->managed_pointer = (void *)entry->managed;
+	return cudart_error(result);
+}
+
+cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *bytes)
+{
+	struct entry *entry;
+	cudaError_t error;
+
+	pthread_rwlock_rdlock(&table.lock);
+	entry = find(symbol);
+	if (!entry || entry->kind == ENTRY_KERNEL) {
+		error = cudaErrorInvalidSymbol;
+	} else if ((error = load(entry->image)) == cudaSuccess) {
+		if (entry->kind == ENTRY_VARIABLE) {
+			error = cudart_error(cudart_driver.cuLibraryGetGlobal(
+				address, bytes, entry->image->library, entry->name));
+		} else {
+			error = look_up_managed(entry, bytes);
+			*address = entry->managed;
+		}
+	}
+	pthread_rwlock_unlock(&table.lock);
+	return error;
+}
+
+void **CUDARTAPI __cudaRegisterFatBinary(void *binary)
+{
+	const struct fatbin_wrapper *wrapper = binary;
+	struct image *image = calloc(1, sizeof(*image));
+
+	if (!image) {
+		cudart_say(NULL, "out of memory, an image of device code is lost");
+		return NULL;
+	}
+	pthread_mutex_init(&image->lock, NULL);
+	if (wrapper && wrapper->magic == FATBIN_WRAPPER_MAGIC)
+		image->code = wrapper->version == 1 ? wrapper->data : binary;
+	return (void **)image;
+}
+
+void CUDARTAPI __cudaRegisterFatBinaryEnd(void **handle)
+{
+}
+
+void CUDARTAPI __cudaUnregisterFatBinary(void **handle)
+{
+	struct image *image = (struct image *)handle;
+
+	if (!image)
+		return;
+	pthread_rwlock_wrlock(&table.lock);
+	if (table.capacity && !rebuild(table.capacity, image))
+		image = NULL; /* no memory to forget it: keep all of it */
+	pthread_rwlock_unlock(&table.lock);
+	if (!image)
+		return;
+	if (image->library && !atomic_load(&closing) && cudart_start() == cudaSuccess)
+		cudart_driver.cuLibraryUnload(image->library);
+	pthread_mutex_destroy(&image->lock);
+	free(image);
+}
+
+void CUDARTAPI __cudaRegisterFunction(void **handle, const char *host_function,
+				      char *device_function, const char *name, int thread_limit,
+				      uint3 *thread, uint3 *block, dim3 *block_size,
+				      dim3 *grid_size, int *warp_size)
+{
+	struct entry model = {.key = host_function,
+			      .kind = ENTRY_KERNEL,
+			      .image = (struct image *)handle,
+			      .name = name};
+
+	if (handle)
+		add_locked(&model);
+}
+
+void CUDARTAPI __cudaRegisterVar(void **handle, char *host_variable, char *device_address,
+				 const char *name, int external, size_t size, int constant,
+				 int global)
+{
+	struct entry model = {.key = host_variable,
+			      .kind = ENTRY_VARIABLE,
+			      .image = (struct image *)handle,
+			      .name = name};
+
+	if (handle)
+		add_locked(&model);
+}
+
+void CUDARTAPI __cudaRegisterManagedVar(void **handle, void **host_pointer, char *device_address,
+					const char *name, int external, size_t size, int constant,
+					int global)
+{
+	struct entry model = {.key = host_pointer,
+			      .kind = ENTRY_MANAGED,
+			      .image = (struct image *)handle,
+			      .name = name,
+			      .managed_pointer = host_pointer};
+
+	if (handle)
+		add_locked(&model);
+}
+
+/* Called by the host code before it touches a managed variable: fills in all pointers of the image.
+ * The address itself becomes a symbol too, since that is what `&variable` is in host code. */
+static cudaError_t init_managed(struct image *image)
+{
+	cudaError_t error = load(image);
+	size_t bytes, count = 0;
+	struct entry **found;
+
+	if (error != cudaSuccess)
+		return error;
+	pthread_rwlock_wrlock(&table.lock);
+	found = calloc(table.count + 1, sizeof(*found));
+	if (!found)
+		error = cudaErrorMemoryAllocation;
+	for (size_t i = 0; found && i < table.capacity; i++) {
+		struct entry *entry = table.slots[i];
+
+		if (entry && entry->image == image && entry->kind == ENTRY_MANAGED &&
+		    entry->managed_pointer)
+			found[count++] = entry;
+	}
+	for (size_t i = 0; i < count && error == cudaSuccess; i++) {
+		error = look_up_managed(found[i], &bytes);
+		if (error == cudaSuccess) {
+			struct entry model = {.key = (void *)found[i]->managed,
+					      .kind = ENTRY_MANAGED,
+					      .image = image,
+					      .name = found[i]->name,
+					      .managed = found[i]->managed};
+
+			if (!add(&model))
+				error = cudaErrorMemoryAllocation;
+		}
+	}
+	free(found);
+	pthread_rwlock_unlock(&table.lock);
+	return error;
+}
+
+char CUDARTAPI __cudaInitModule(void **handle)
+{
+	cudaError_t error = cudart_enter();
+
+	if (error == cudaSuccess && handle)
+		error = init_managed((struct image *)handle);
+	return cudart_fail(error) == cudaSuccess;
+}
+
+cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
+{
+	CUDART_REQUIRE(kernel);
+	CUDART_ENTER();
+	return cudart_fail(cudart_kernel(symbol, kernel));
+}
+
+cudaError_t CUDARTAPI cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
+{
+	cudaError_t error = __cudaGetKernel(kernel, symbol);
+
+	return error == cudaSuccess ? cudart_fail(cudart_remember_kernel(*kernel)) : error;
+}
+
+cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)
+{
+	CUDART_REQUIRE(function);
+	CUDART_ENTER();
+	return cudart_fail(cudart_function(symbol, function));
+}
+
+cudaError_t CUDARTAPI cudaGetSymbolAddress(void **pointer, const void *symbol)
+{
+	CUdeviceptr address;
+	cudaError_t error;
+	size_t bytes;
+
+	CUDART_REQUIRE(pointer);
+	CUDART_ENTER();
+	error = cudart_variable(symbol, &address, &bytes);
+	if (error == cudaSuccess)
+		*pointer = (void *)address;
+	return cudart_fail(error);
+}
+
+cudaError_t CUDARTAPI cudaGetSymbolSize(size_t *size, const void *symbol)
+{
+	CUdeviceptr address;
+
+	CUDART_REQUIRE(size);
+	CUDART_ENTER();
+	return cudart_fail(cudart_variable(symbol, &address, size));
+}
+
+cudaError_t cudart_no_kernel(void)
+{
+	cudaError_t error = atomic_load(&load_error);
+
+	return error == cudaSuccess ? cudaErrorInvalidDeviceFunction : error;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions that are one call of the driver; an X-macro list without a guard, included with the
+ * CUDART_THIN macros of thin.c. Parameters are those of cuda_runtime_api.h. */
+
+/* Devices */
+CUDART_THIN_DRIVER(cudaDeviceGetAttribute, (int *value, enum cudaDeviceAttr attribute, int device),
+		   cuDeviceGetAttribute(value, (CUdevice_attribute)attribute, device))
+CUDART_THIN_DRIVER(cudaDeviceGetByPCIBusId, (int *device, const char *bus),
+		   cuDeviceGetByPCIBusId(device, bus))
+CUDART_THIN_DRIVER(cudaDeviceGetPCIBusId, (char *bus, int length, int device),
+		   cuDeviceGetPCIBusId(bus, length, device))
+CUDART_THIN_DRIVER(cudaDeviceCanAccessPeer, (int *can, int device, int peer),
+		   cuDeviceCanAccessPeer(can, device, peer))
+CUDART_THIN_DRIVER(cudaDeviceGetP2PAttribute,
+		   (int *value, enum cudaDeviceP2PAttr attribute, int from, int to),
+		   cuDeviceGetP2PAttribute(value, (CUdevice_P2PAttribute)attribute, from, to))
+CUDART_THIN_DRIVER(cudaDeviceGetDefaultMemPool, (cudaMemPool_t * pool, int device),
+		   cuDeviceGetDefaultMemPool(pool, device))
+CUDART_THIN_DRIVER(cudaDeviceGetMemPool, (cudaMemPool_t * pool, int device),
+		   cuDeviceGetMemPool(pool, device))
+CUDART_THIN_DRIVER(cudaDeviceSetMemPool, (int device, cudaMemPool_t pool),
+		   cuDeviceSetMemPool(device, pool))
+CUDART_THIN(cudaDeviceGetLimit, (size_t *value, enum cudaLimit limit),
+	    cuCtxGetLimit(value, (CUlimit)limit))
+CUDART_THIN(cudaDeviceSetLimit, (enum cudaLimit limit, size_t value),
+	    cuCtxSetLimit((CUlimit)limit, value))
+CUDART_THIN(cudaDeviceGetCacheConfig, (enum cudaFuncCache * config),
+	    cuCtxGetCacheConfig((CUfunc_cache *)config))
+CUDART_THIN(cudaDeviceSetCacheConfig, (enum cudaFuncCache config),
+	    cuCtxSetCacheConfig((CUfunc_cache)config))
+CUDART_THIN(cudaDeviceGetStreamPriorityRange, (int *least, int *greatest),
+	    cuCtxGetStreamPriorityRange(least, greatest))
+CUDART_THIN(cudaCtxResetPersistingL2Cache, (void), cuCtxResetPersistingL2Cache())
+CUDART_THIN(cudaDeviceFlushGPUDirectRDMAWrites,
+	    (enum cudaFlushGPUDirectRDMAWritesTarget target,
+	     enum cudaFlushGPUDirectRDMAWritesScope scope),
+	    cuFlushGPUDirectRDMAWrites((CUflushGPUDirectRDMAWritesTarget)target,
+				       (CUflushGPUDirectRDMAWritesScope)scope))
+CUDART_THIN(cudaProfilerStart, (void), cuProfilerStart())
+CUDART_THIN(cudaProfilerStop, (void), cuProfilerStop())
+
+/* Memory */
+CUDART_THIN(cudaMemGetInfo, (size_t *available, size_t *total), cuMemGetInfo(available, total))
+CUDART_THIN(cudaHostRegister, (void *pointer, size_t bytes, unsigned flags),
+	    cuMemHostRegister(pointer, bytes, flags))
+CUDART_THIN(cudaHostUnregister, (void *pointer), cuMemHostUnregister(pointer))
+CUDART_THIN(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags),
+	    cuMemHostGetDevicePointer((CUdeviceptr *)device, host, flags))
+CUDART_THIN(cudaHostGetFlags, (unsigned *flags, void *host), cuMemHostGetFlags(flags, host))
+CUDART_THIN(cudaMemRangeGetAttribute,
+	    (void *data, size_t size, enum cudaMemRangeAttribute attribute, const void *pointer,
+	     size_t bytes),
+	    cuMemRangeGetAttribute(data, size, (CUmem_range_attribute)attribute,
+				   (CUdeviceptr)pointer, bytes))
+CUDART_THIN(cudaMemRangeGetAttributes,
+	    (void **data, size_t *sizes, enum cudaMemRangeAttribute *attributes, size_t count,
+	     const void *pointer, size_t bytes),
+	    cuMemRangeGetAttributes(data, sizes, (CUmem_range_attribute *)attributes, count,
+				    (CUdeviceptr)pointer, bytes))
+CUDART_THIN(cudaMemPoolDestroy, (cudaMemPool_t pool), cuMemPoolDestroy(pool))
+CUDART_THIN(cudaMemPoolTrimTo, (cudaMemPool_t pool, size_t keep), cuMemPoolTrimTo(pool, keep))
+CUDART_THIN(cudaMemPoolSetAttribute,
+	    (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),
+	    cuMemPoolSetAttribute(pool, (CUmemPool_attribute)attribute, value))
+CUDART_THIN(cudaMemPoolGetAttribute,
+	    (cudaMemPool_t pool, enum cudaMemPoolAttr attribute, void *value),
+	    cuMemPoolGetAttribute(pool, (CUmemPool_attribute)attribute, value))
+
+/* Streams */
+CUDART_THIN(cudaStreamCreate, (cudaStream_t * stream), cuStreamCreate(stream, CU_STREAM_DEFAULT))
+CUDART_THIN(cudaStreamCreateWithFlags, (cudaStream_t * stream, unsigned flags),
+	    cuStreamCreate(stream, flags))
+CUDART_THIN(cudaStreamCreateWithPriority, (cudaStream_t * stream, unsigned flags, int priority),
+	    cuStreamCreateWithPriority(stream, flags, priority))
+CUDART_THIN(cudaStreamDestroy, (cudaStream_t stream), cuStreamDestroy(stream))
+CUDART_THIN_STREAM(cudaStreamGetPriority, (cudaStream_t stream, int *priority),
+		   cuStreamGetPriority(stream, priority))
+CUDART_THIN_STREAM(cudaStreamGetFlags, (cudaStream_t stream, unsigned *flags),
+		   cuStreamGetFlags(stream, flags))
+CUDART_THIN_STREAM(cudaStreamGetId, (cudaStream_t stream, unsigned long long *id),
+		   cuStreamGetId(stream, id))
+CUDART_THIN_STREAM(cudaStreamGetAttribute,
+		   (cudaStream_t stream, cudaStreamAttrID attribute, cudaStreamAttrValue *value),
+		   cuStreamGetAttribute(stream, (CUstreamAttrID)attribute,
+					(CUstreamAttrValue *)value))
+CUDART_THIN_STREAM(cudaStreamSetAttribute,
+		   (cudaStream_t stream, cudaStreamAttrID attribute,
+		    const cudaStreamAttrValue *value),
+		   cuStreamSetAttribute(stream, (CUstreamAttrID)attribute,
+					(const CUstreamAttrValue *)value))
+CUDART_THIN_STREAM(cudaStreamWaitEvent, (cudaStream_t stream, cudaEvent_t event, unsigned flags),
+		   cuStreamWaitEvent(stream, event, flags))
+CUDART_THIN_STREAM(cudaStreamSynchronize, (cudaStream_t stream), cuStreamSynchronize(stream))
+CUDART_THIN_STREAM(cudaStreamQuery, (cudaStream_t stream), cuStreamQuery(stream))
+CUDART_THIN_STREAM(cudaStreamAttachMemAsync,
+		   (cudaStream_t stream, void *pointer, size_t bytes, unsigned flags),
+		   cuStreamAttachMemAsync(stream, (CUdeviceptr)pointer, bytes, flags))
+CUDART_THIN_STREAM(cudaLaunchHostFunc, (cudaStream_t stream, cudaHostFn_t function, void *data),
+		   cuLaunchHostFunc(stream, function, data))
+
+/* Events */
+CUDART_THIN(cudaEventCreate, (cudaEvent_t * event), cuEventCreate(event, CU_EVENT_DEFAULT))
+CUDART_THIN(cudaEventCreateWithFlags, (cudaEvent_t * event, unsigned flags),
+	    cuEventCreate(event, flags))
+CUDART_THIN(cudaEventDestroy, (cudaEvent_t event), cuEventDestroy(event))
+CUDART_THIN_STREAM(cudaEventRecord, (cudaEvent_t event, cudaStream_t stream),
+		   cuEventRecord(event, stream))
+CUDART_THIN_STREAM(cudaEventRecordWithFlags,
+		   (cudaEvent_t event, cudaStream_t stream, unsigned flags),
+		   cuEventRecordWithFlags(event, stream, flags))
+CUDART_THIN(cudaEventQuery, (cudaEvent_t event), cuEventQuery(event))
+CUDART_THIN(cudaEventSynchronize, (cudaEvent_t event), cuEventSynchronize(event))
+CUDART_THIN(cudaEventElapsedTime, (float *milliseconds, cudaEvent_t start, cudaEvent_t end),
+	    cuEventElapsedTime(milliseconds, start, end))
+
+/* Libraries */
+CUDART_THIN(cudaLibraryLoadData,
+	    (cudaLibrary_t * library, const void *code, enum cudaJitOption *jit, void **jit_values,
+	     unsigned jit_count, enum cudaLibraryOption *options, void **values, unsigned count),
+	    cuLibraryLoadData(library, code, (CUjit_option *)jit, jit_values, jit_count,
+			      (CUlibraryOption *)options, values, count))
+CUDART_THIN(cudaLibraryLoadFromFile,
+	    (cudaLibrary_t * library, const char *file, enum cudaJitOption *jit, void **jit_values,
+	     unsigned jit_count, enum cudaLibraryOption *options, void **values, unsigned count),
+	    cuLibraryLoadFromFile(library, file, (CUjit_option *)jit, jit_values, jit_count,
+				  (CUlibraryOption *)options, values, count))
+CUDART_THIN(cudaLibraryUnload, (cudaLibrary_t library), cuLibraryUnload(library))
+CUDART_THIN(cudaLibraryGetGlobal,
+	    (void **pointer, size_t *bytes, cudaLibrary_t library, const char *name),
+	    cuLibraryGetGlobal((CUdeviceptr *)pointer, bytes, library, name))
+CUDART_THIN(cudaLibraryGetManaged,
+	    (void **pointer, size_t *bytes, cudaLibrary_t library, const char *name),
+	    cuLibraryGetManaged((CUdeviceptr *)pointer, bytes, library, name))
+CUDART_THIN(cudaLibraryGetUnifiedFunction,
+	    (void **function, cudaLibrary_t library, const char *symbol),
+	    cuLibraryGetUnifiedFunction(function, library, symbol))
+CUDART_THIN(cudaLibraryGetKernelCount, (unsigned *count, cudaLibrary_t library),
+	    cuLibraryGetKernelCount(count, library))
+CUDART_THIN(cudaKernelSetAttributeForDevice,
+	    (cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value, int device),
+	    cuKernelSetAttribute((CUfunction_attribute)attribute, value, kernel, device))
+
+/* Graphs made by capture */
+CUDART_THIN_STREAM(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
+		   cuStreamBeginCapture(stream, (CUstreamCaptureMode)mode))
+CUDART_THIN_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph),
+		   cuStreamEndCapture(stream, graph))
+CUDART_THIN_STREAM(cudaStreamIsCapturing,
+		   (cudaStream_t stream, enum cudaStreamCaptureStatus *status),
+		   cuStreamIsCapturing(stream, (CUstreamCaptureStatus *)status))
+CUDART_THIN_STREAM(cudaStreamGetCaptureInfo,
+		   (cudaStream_t stream, enum cudaStreamCaptureStatus *status,
+		    unsigned long long *id, cudaGraph_t *graph,
+		    const cudaGraphNode_t **dependencies, const cudaGraphEdgeData **edges,
+		    size_t *count),
+		   cuStreamGetCaptureInfo(stream, (CUstreamCaptureStatus *)status, (cuuint64_t *)id,
+					  graph, dependencies, (const CUgraphEdgeData **)edges,
+					  count))
+CUDART_THIN_STREAM(cudaStreamUpdateCaptureDependencies,
+		   (cudaStream_t stream, cudaGraphNode_t *dependencies,
+		    const cudaGraphEdgeData *edges, size_t count, unsigned flags),
+		   cuStreamUpdateCaptureDependencies(stream, dependencies,
+						     (const CUgraphEdgeData *)edges, count, flags))
+CUDART_THIN(cudaThreadExchangeStreamCaptureMode, (enum cudaStreamCaptureMode * mode),
+	    cuThreadExchangeStreamCaptureMode((CUstreamCaptureMode *)mode))
+CUDART_THIN_STREAM(cudaGraphUpload, (cudaGraphExec_t graph, cudaStream_t stream),
+		   cuGraphUpload(graph, stream))
+CUDART_THIN_STREAM(cudaGraphLaunch, (cudaGraphExec_t graph, cudaStream_t stream),
+		   cuGraphLaunch(graph, stream))
+CUDART_THIN(cudaGraphExecDestroy, (cudaGraphExec_t graph), cuGraphExecDestroy(graph))
+CUDART_THIN(cudaGraphDestroy, (cudaGraph_t graph), cuGraphDestroy(graph))
