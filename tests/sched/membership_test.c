@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Joining and leaving a real tallyd with real processes, and what deaths leave behind. */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -189,6 +190,60 @@ static void test_killed_daemon_then_a_new_one(void **state)
 	tally_client_disconnect(low);
 }
 
+struct busy {
+	struct tally_client *client;
+	_Atomic bool stop;
+};
+
+static void *toggle(void *argument)
+{
+	struct busy *b = argument;
+
+	for (unsigned i = 0; !atomic_load(&b->stop); i++) {
+		tally_client_set_active(b->client, i % 3 == 0);
+		tally_client_must_yield(b->client);
+		atomic_fetch_add(&tally_client_slot(b->client)->launches, 1);
+	}
+	return NULL;
+}
+
+static void *sleep_on_board(void *argument)
+{
+	struct busy *b = argument;
+
+	while (!atomic_load(&b->stop))
+		tally_client_wait(b->client, tally_client_epoch(b->client), 1000000);
+	return NULL;
+}
+
+/* Application threads never notice that a daemon dies and another comes, and what they said last is
+ * what the board says. */
+static void test_threads_go_on_while_daemons_come_and_go(void **state)
+{
+	struct harness *h = *state;
+	struct busy b = {.client = harness_connect(h, 1)};
+	pthread_t threads[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, i < 3 ? toggle : sleep_on_board, &b), 0);
+	for (unsigned i = 0; i < 8; i++) {
+		harness_kill(h, SIGKILL);
+		harness_until(check, b.client, false, 1000);
+		harness_start(h, NULL, NULL);
+		assert_true(tally_client_reconnect(b.client, NULL));
+		usleep(5000);
+	}
+	atomic_store(&b.stop, true);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned wanted = 0; wanted < 2; wanted++) {
+		tally_client_set_active(b.client, wanted);
+		assert_int_equal(tally_client_slot(b.client)->active, wanted);
+	}
+	tally_client_disconnect(b.client);
+}
+
 static void test_finished_programs_are_kept(void **state)
 {
 	struct harness *h = *state;
@@ -268,6 +323,7 @@ int main(void)
 		TEST(test_forked_child_joins_anew),
 		TEST(test_sleeper_wakes_on_change_and_on_death),
 		TEST(test_killed_daemon_then_a_new_one),
+		TEST(test_threads_go_on_while_daemons_come_and_go),
 		TEST(test_finished_programs_are_kept),
 		TEST(test_full_board_refuses_by_name),
 		TEST(test_observers_cannot_write),
