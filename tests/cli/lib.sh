@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the command-line tests share: a private folder that is removed, and checks that say what failed.
+set -uo pipefail
+
+bin=$TALLY_BUILD/bin
+lib=$TALLY_BUILD/lib
+work=$(mktemp -d /tmp/tally-cli-XXXXXX)
+export TALLY_SOCKET=$work/s/d.sock
+unset TALLY_PRIORITY TALLY_NAME LD_PRELOAD
+# A sanitizer's runtime comes with the preload library there, after the program's own libraries.
+export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+
+# Pid of the daemon that serves, empty when none does.
+daemon_pid() {
+    "$bin/tally" status --json | python3 -c '
+import json, sys
+print(json.load(sys.stdin)["daemon"].get("pid", ""))'
+}
+
+finish() {
+    local status=$? pid
+    pid=$(daemon_pid 2>/dev/null)
+    [ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
+    rm -rf "$work"
+    exit $status
+}
+trap finish EXIT
+
+fail() {
+    echo "FAILED (line ${BASH_LINENO[1]}): $*" >&2
+    exit 1
+}
+
+# run STATUS COMMAND...: runs it and compares its exit status; output is in $out, errors in $err.
+run() {
+    local want=$1 got
+    shift
+    "$@" >"$work/out" 2>"$work/err"
+    got=$?
+    out=$(cat "$work/out") err=$(cat "$work/err")
+    [ $got -eq "$want" ] || fail "$*: exit status $got, not $want; $err"
+}
+
+# has TEXT PART: TEXT holds PART.
+has() {
+    case $1 in
+    *"$2"*) ;;
+    *) fail "\"$1\" does not hold \"$2\"" ;;
+    esac
+}
+
+# same A B
+same() {
+    [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""
+}
+
+# until SECONDS COMMAND...: waits until the command succeeds.
+until_true() {
+    local end=$(($(date +%s%N) / 1000000 + $1 * 1000))
+    shift
+    until "$@"; do
+        [ $(($(date +%s%N) / 1000000)) -lt $end ] || fail "never: $*"
+        sleep 0.02
+    done
+}
+
+# json EXPRESSION: of `tally status --json --why`, which must be valid; d is the object.
+json() {
+    "$bin/tally" status --json --why | python3 -c "
+import json, sys
+d = json.load(sys.stdin)
+print(($1))" || fail "no valid JSON, or no $1"
+}

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+# The command `tally`: run is transparent, status tells the truth, wrong usage is answered clearly.
+. "$(dirname "$0")/lib.sh"
+
+tally=$bin/tally
+cuda="--device cuda"
+
+# Usage.
+run 0 "$tally" --help
+has "$out" "usage: tally"
+run 0 "$tally" --version
+has "$out" "tally "
+for command in run status cache; do
+    run 0 "$tally" $command --help
+    has "$out" "usage: tally $command"
+    run 0 "$tally" $command --version
+    run 1 "$tally" $command --nonsense
+    has "$err" "tally $command: error: unknown or ambiguous option \"--nonsense\""
+    run 1 "$tally" $command -x
+    has "$err" "unknown option \"-x\""
+done
+run 1 "$tally"
+has "$err" "see tally --help"
+run 1 "$tally" frobnicate
+has "$err" 'unknown command "frobnicate"; known: run, status, cache'
+run 1 "$tally" status extra
+has "$err" "unexpected argument"
+run 1 "$tally" run
+has "$err" "which program?"
+run 1 "$tally" run --priority soon -- true
+has "$err" "--priority wants high, best-effort or a whole number, not \"soon\""
+run 1 "$tally" run --priority 99999999999 -- true
+run 1 "$tally" run --priority
+has "$err" "wants a value"
+run 1 "$tally" run --device tpu -- true
+has "$err" "--device wants auto, cpu or cuda, not \"tpu\""
+
+# Without a daemon: a clear answer, no error.
+run 0 "$tally" status
+has "$out" "no tallyd runs"
+same "$(json 'd["daemon"]["running"], d["programs"], d["finished"]')" "(False, [], [])"
+[ ! -e "$work/s" ] || fail "status made the socket folder"
+
+# run: the program's output, input, arguments, status and signals are its own.
+run 0 "$tally" run $cuda -- printf '%s|' a 'b c' --device ''
+same "$out" 'a|b c|--device||'
+run 7 "$tally" run $cuda sh -c 'exit 7'
+same "$(echo through | "$tally" run $cuda -- cat 2>/dev/null)" through
+run 143 "$tally" run $cuda -- sh -c 'kill -TERM $$'
+"$tally" run $cuda -- sh -c 'trap "exit 5" USR1; echo ready; while :; do sleep 0.02; done' \
+    >"$work/ready" 2>/dev/null &
+pid=$!
+until_true 5 grep -q ready "$work/ready"
+same "$(cat /proc/$pid/comm)" sh
+kill -USR1 $pid
+wait $pid
+same $? 5
+run 127 "$tally" run $cuda -- "$work/not-there"
+has "$err" "cannot run $work/not-there: No such file or directory"
+run 127 "$tally" run $cuda -- no-such-program-anywhere
+touch "$work/plain"
+run 126 "$tally" run $cuda -- "$work/plain"
+
+# run: the environment.
+show='echo "$TALLY_PRIORITY|$TALLY_NAME|$TALLY_SOCKET|$LD_PRELOAD|${LD_LIBRARY_PATH-}"'
+run 0 "$tally" run $cuda --priority high -- sh -c "$show"
+same "$out" "100|sh|$TALLY_SOCKET|$lib/libtally.so|${LD_LIBRARY_PATH-}"
+run 0 "$tally" run $cuda --priority -3 --name 'my job' -- sh -c "$show"
+has "$out" "-3|my job|"
+run 0 "$tally" run $cuda --priority best-effort -- /bin/sh -c "$show"
+has "$out" "0|sh|"
+libm=$(ls /lib/*/libm.so.6 /usr/lib/libm.so.6 2>/dev/null | head -1)
+LD_PRELOAD=$libm run 0 "$tally" run $cuda -- sh -c "$show"
+has "$out" "|$lib/libtally.so:$libm|"
+run 0 "$tally" run $cuda -- "$tally" run $cuda -- sh -c "$show"
+has "$out" "|$lib/libtally.so|"
+if [ -e "$lib/libcuda.so.1" ]; then
+    LD_LIBRARY_PATH=/else run 0 "$tally" run --device cpu -- sh -c "$show"
+    has "$out" "|$lib/libtally.so|$lib:/else"
+else
+    run 1 "$tally" run --device cpu -- true
+    has "$err" "the CPU device is not part of this installation"
+fi
+
+# An installed tree: libraries in ../lib/tally; and one without them.
+mkdir -p "$work/prefix/bin" "$work/prefix/lib/tally" "$work/bare/bin"
+cp "$bin/tally" "$bin/tallyd" "$work/prefix/bin"
+cp "$bin/tally" "$work/bare/bin"
+cp "$lib/libtally.so" "$work/prefix/lib/tally"
+run 0 "$work/prefix/bin/tally" run $cuda -- sh -c "$show"
+has "$out" "|$work/prefix/lib/tally/libtally.so|"
+run 1 "$work/bare/bin/tally" run $cuda -- true
+has "$err" "libtally.so is neither in"
+mkdir -p "$work/with space/bin" "$work/with space/lib"
+cp "$bin/tally" "$work/with space/bin"
+cp "$lib/libtally.so" "$work/with space/lib"
+run 1 "$work/with space/bin/tally" run $cuda -- true
+has "$err" "LD_PRELOAD cannot hold the path"
+
+# run starts the daemon, which keeps no pipe of ours open (this substitution would never end).
+kill -9 "$(daemon_pid)"
+same "$("$tally" run $cuda -- echo done 2>&1 | tail -1)" done
+[ -n "$(daemon_pid)" ] || fail "run started no daemon"
+
+# Many at once on a fresh socket: all run, one daemon.
+kill -9 "$(daemon_pid)"
+for i in $(seq 12); do
+    "$tally" run $cuda -- sh -c 'exit 3' 2>"$work/many.$i" &
+    pids[i]=$!
+done
+for i in $(seq 12); do
+    wait "${pids[i]}"
+    same $? 3
+done
+! grep -h unscheduled "$work"/many.* || fail "some of twelve ran without a daemon"
+
+# A daemon that cannot be had is a warning; the program runs.
+long=$work/s/$(printf 'x%.0s' $(seq 120))
+TALLY_SOCKET=$long run 4 "$tally" run $cuda -- sh -c 'exit 4'
+has "$err" "too long"
+has "$err" "runs unscheduled"
+cp "$lib/libtally.so" "$work/bare/"
+mkdir "$work/bare/lib" && mv "$work/bare/libtally.so" "$work/bare/lib"
+TALLY_SOCKET=$work/t/d.sock run 4 "$work/bare/bin/tally" run $cuda -- sh -c 'exit 4'
+has "$err" "cannot run $work/bare/bin/tallyd: No such file or directory; sh runs unscheduled"
+mkdir -m 777 "$work/open"
+chmod 777 "$work/open"
+TALLY_SOCKET=$work/open/d.sock run 1 "$tally" run $cuda -- true
+has "$err" "is open to others"
+TALLY_SOCKET=$work/open/d.sock run 1 "$tally" status
+has "$err" "is open to others"
+
+# status: who holds whom; what the dead have left.
+mkfifo "$work/high" "$work/low"
+"$TALLY_BUILD/tests/tally_test_client" 100 $'serv"er\xff' active 77 <"$work/high" >"$work/1" &
+exec 7>"$work/high"
+"$TALLY_BUILD/tests/tally_test_client" 0 trainer active 5 <"$work/low" >"$work/2" 7>&- &
+low=$!
+exec 8>"$work/low"
+until_true 5 grep -q joined "$work/1"
+until_true 5 grep -q joined "$work/2"
+same "$(json 'len(d["programs"])')" 2
+same "$(json '[(p["priority"], p["state"], p["active"], p["launches"]) for p in d["programs"]]')" \
+    "[(100, 'running', True, 77), (0, 'held', True, 5)]"
+same "$(json 'd["programs"][1]["held_by"] == d["programs"][0]["pid"]')" True
+same "$(json 'd["programs"][0]["held_by"]')" None
+same "$(json 'ascii(d["programs"][0]["name"])')" "'serv\"er\\ufffd'"
+same "$(json 'd["programs"][0]["device"], d["programs"][0]["device_name"]')" \
+    "('12340000-0000-0000-0000-000000000000', 'test device')"
+same "$(json 'd["programs"][1]["stop_latency_last_ns"], d["programs"][1]["stop_latency_max_ns"]')" \
+    "(12000, 34000)"
+has "$(json 'd["programs"][1]["why"]')" "is held by serv"
+run 0 "$tally" status --why
+has "$out" "trainer (pid $low, priority 0) is held by"
+has "$out" "higher priorities go first"
+has "$out" "12/34"
+kill -9 $low
+until_true 1 test "$(json 'len(d["programs"])')" = 1
+same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]]')" "[('trainer', $low, 5)]"
+exec 7>&- 8>&-
+wait
+until_true 5 eval 'test "$(json "len(d[\"finished\"])")" = 2'
+run 0 "$tally" status
+has "$out" "no program uses a device now"
+has "$out" "FINISHED"
+"$tally" status >/dev/full 2>"$work/err" && fail "a full disk was not noticed"
+has "$(cat "$work/err")" "cannot write"
+
+# cache.
+export TALLY_CACHE_DIR=$work/cache
+run 0 "$tally" cache
+has "$out" "$work/cache: 0 compiled kernels"
+run 0 "$tally" cache status
+run 0 "$tally" cache clear
+has "$out" "removed 0"
+run 1 "$tally" cache frobnicate
+has "$err" 'unknown command "frobnicate"; known: status, clear'
+
+# Programs that Tally cannot reach are named.
+cat >"$work/p.c" <<'END'
+int main(void) { return 0; }
+END
+if ${CC:-cc} -static -o "$work/static" "$work/p.c" 2>/dev/null; then
+    run 0 "$tally" run $cuda -- "$work/static"
+    has "$err" "$work/static is linked statically"
+fi
+if [ -n "${TALLY_NVCC:-}" ] && [ -e "$lib/libcuda.so.1" ]; then
+    cat >"$work/p.cu" <<'END'
+__global__ void k(int *p) { *p = 1; }
+int main(int n, char **) { if (n > 1) k<<<1, 1>>>(0); return 0; }
+END
+    "$TALLY_NVCC" -arch=sm_80 -cudart static -o "$work/cudart_static" "$work/p.cu" || fail nvcc
+    strip "$work/cudart_static"
+    "$tally" run --device cpu -- "$work/cudart_static" 2>"$work/err"
+    has "$(cat "$work/err")" "relink it with \`nvcc -cudart shared\`"
+    "$TALLY_NVCC" -arch=sm_80 -cudart shared -o "$work/cudart_shared" "$work/p.cu" || fail nvcc
+    "$tally" run --device cpu -- "$work/cudart_shared" 2>"$work/err"
+    ! grep -q relink "$work/err" || fail "a shared cudart was called static"
+fi
+exit 0

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# The life of tallyd: races, stale sockets, signals, idleness, unsafe folders.
+. "$(dirname "$0")/lib.sh"
+
+gone() { [ -z "$(daemon_pid)" ]; }
+dead() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
+
+# Twenty at once: one serves, nineteen say so and end well.
+for i in $(seq 20); do
+    "$bin/tallyd" --idle-timeout 30 2>"$work/race.$i" &
+    pids[i]=$!
+done
+for i in $(seq 20); do
+    wait "${pids[i]}" || fail "a racing tallyd ended with status $?"
+done
+same "$(cat "$work"/race.* | grep -c "another tallyd serves $TALLY_SOCKET")" 19
+pid=$(daemon_pid)
+[ -n "$pid" ] || fail "none of twenty serves"
+same "$(grep -c ': serving$' "$work/s/tallyd.log")" 1
+
+# It is detached: its own session, no terminal, child of nobody here.
+read -r _ _ _ parent _ session tty _ </proc/"$pid"/stat
+[ "$session" != "$(ps -o sid= -p $$ | tr -d ' ')" ] || fail "tallyd shares our session"
+same "$tty" 0
+[ "$parent" != $$ ] || fail "tallyd is our child"
+same "$(stat -c %a "$work/s")" 700
+
+# SIGTERM: ends, and takes its socket along.
+kill -TERM "$pid"
+until_true 5 dead "$pid"
+[ ! -e "$TALLY_SOCKET" ] || fail "the socket stayed"
+
+# kill -9: the socket stays, and the next one replaces it.
+run 0 "$bin/tallyd" --idle-timeout 30
+pid=$(daemon_pid)
+kill -9 "$pid"
+until_true 5 dead "$pid"
+[ -S "$TALLY_SOCKET" ] || fail "no stale socket to test with"
+has "$("$bin/tally" status)" "no tallyd runs"
+run 0 "$bin/tallyd" --idle-timeout 30
+pid=$(daemon_pid)
+[ -n "$pid" ] || fail "a stale socket was not replaced"
+
+# A cleaner that removes the socket does not make it unreachable for long.
+rm "$TALLY_SOCKET"
+until_true 5 test -S "$TALLY_SOCKET"
+same "$(daemon_pid)" "$pid"
+kill -TERM "$pid"
+until_true 5 dead "$pid"
+
+# Idle: ends by itself, but not while a program is there.
+run 0 "$bin/tallyd" --idle-timeout 0.4
+mkfifo "$work/hold"
+"$TALLY_BUILD/tests/tally_test_client" 0 held idle <"$work/hold" >"$work/client" &
+exec 7>"$work/hold"
+until_true 5 grep -q joined "$work/client"
+pid=$(daemon_pid)
+sleep 1
+same "$(daemon_pid)" "$pid"
+exec 7>&-
+until_true 5 dead "$pid"
+[ ! -e "$TALLY_SOCKET" ] || fail "the socket stayed"
+has "$(tail -1 "$work/s/tallyd.log")" "idle: ending"
+
+# `tally run` keeps it for a program that has not joined yet.
+run 0 "$bin/tallyd" --idle-timeout 0.4
+pid=$(daemon_pid)
+"$bin/tally" run --device cuda -- sleep 1.5 2>/dev/null &
+sleep 1
+same "$(daemon_pid)" "$pid"
+wait
+until_true 5 dead "$pid"
+
+# In the foreground it logs to the terminal and ends on Ctrl-C.
+"$bin/tallyd" --foreground --idle-timeout 0 2>"$work/log" &
+pid=$!
+until_true 5 grep -q serving "$work/log"
+kill -INT $pid
+wait $pid || fail "Ctrl-C: status $?"
+
+# Folders that others could use are refused, by name.
+mkdir -m 755 "$work/open"
+run 1 "$bin/tallyd" --socket "$work/open/d.sock"
+has "$err" "tallyd: error: the socket folder $work/open is open to others (mode 0755)"
+if [ "$(id -u)" = 0 ]; then
+    mkdir -m 700 "$work/theirs"
+    chown 12345 "$work/theirs"
+    run 1 "$bin/tallyd" --socket "$work/theirs/d.sock"
+    has "$err" "belongs to user 12345"
+fi
+mkdir -m 700 "$work/mine"
+ln -s "$work/mine" "$work/link"
+run 1 "$bin/tallyd" --socket "$work/link/d.sock"
+has "$err" "is not a folder"
+run 1 "$bin/tallyd" --socket "$work/$(printf 'x%.0s' $(seq 120))"
+has "$err" "is too long"
+run 1 "$bin/tallyd" --socket relative/d.sock
+has "$err" "not an absolute path"
+
+# Options.
+run 0 "$bin/tallyd" --help
+has "$out" "usage: tallyd"
+run 0 "$bin/tallyd" --version
+has "$out" "tallyd "
+for bad in "--nonsense" "--idle-timeout x" "--idle-timeout -1" "--idle-timeout" "--quantum 0" "extra"; do
+    run 1 "$bin/tallyd" $bad
+    same "$(printf '%s\n' "$err" | wc -l)" 1
+    has "$err" "tallyd: error: "
+done
+until_true 5 gone
