@@ -143,6 +143,25 @@ static bool is_vendor_intrinsic(const char *name)
 	return false;
 }
 
+static bool is_locked(LLVMValueRef function)
+{
+	return tally_attribute(function, TALLY_ATTR_VENDOR) &&
+	       tally_attribute(function, TALLY_ATTR_LOCKED);
+}
+
+/* Whether only calls in functions that are locked to a vendor use a vendor's intrinsic. */
+static bool used_under_locks(LLVMValueRef intrinsic)
+{
+	TALLY_EACH_USE (intrinsic, use) {
+		LLVMValueRef user = LLVMGetUser(use);
+
+		if (!LLVMIsACallInst(user) ||
+		    !is_locked(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user))))
+			return false;
+	}
+	return LLVMGetFirstUse(intrinsic) != NULL;
+}
+
 static bool check_declaration(LLVMValueRef function, struct tally_error *error)
 {
 	const char *name = name_of(function);
@@ -150,7 +169,7 @@ static bool check_declaration(LLVMValueRef function, struct tally_error *error)
 	LLVMTypeRef type = LLVMGlobalGetValueType(function);
 
 	if (starts_with(name, "llvm.")) {
-		if (is_vendor_intrinsic(name))
+		if (is_vendor_intrinsic(name) && !used_under_locks(function))
 			return tally_fail(error, "vendor intrinsic '%s' in neutral IR", name);
 		return true;
 	}
@@ -296,12 +315,6 @@ static bool violation(struct walk *walk, LLVMValueRef instruction, const char *w
 			  tally_instruction_text(instruction, text, sizeof text));
 }
 
-static bool is_locked(LLVMValueRef function)
-{
-	return tally_attribute(function, TALLY_ATTR_VENDOR) &&
-	       tally_attribute(function, TALLY_ATTR_LOCKED);
-}
-
 static bool check_call(struct walk *walk, LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -342,7 +355,7 @@ static bool check_pointer(struct walk *walk, LLVMValueRef instruction, LLVMTypeR
 	if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
 		type = LLVMGetElementType(type);
 	if (LLVMGetTypeKind(type) == LLVMPointerTypeKind &&
-	    !address_space_known(LLVMGetPointerAddressSpace(type)))
+	    !address_space_known(LLVMGetPointerAddressSpace(type)) && !is_locked(walk->function))
 		return violation(walk, instruction, "address space is not of the contract");
 	return true;
 }

@@ -88,6 +88,27 @@ static void good_module_passes(void **state)
 	LLVMContextDispose(context);
 }
 
+/* What has no neutral meaning stays where the function says so. */
+static void locked_function_keeps_its_intrinsics(void **state)
+{
+	static const char text[] = IR_LAYOUT
+		"define void @k(ptr %p) #0 {\n"
+		"  call void @llvm.nvvm.fence.sc.cluster()\n"
+		"  %q = call ptr addrspace(7) @llvm.nvvm.mapa(ptr %p, i32 0)\n  ret void\n}\n"
+		"declare void @llvm.nvvm.fence.sc.cluster()\n"
+		"declare ptr addrspace(7) @llvm.nvvm.mapa(ptr, i32)\n"
+		"attributes #0 = { \"tally.kernel\" \"tally.warp\"=\"32\" "
+		"\"tally.vendor\"=\"nvidia\" \"tally.locked\"=\"mapa at a.cu:1:2\" }\n";
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module = ir_test_parse(context, text);
+	struct tally_error error = {0};
+
+	if (!tally_contract_verify(module, &error))
+		fail_msg("%s", error.message);
+	LLVMDisposeModule(module);
+	LLVMContextDispose(context);
+}
+
 /* Each breaks one rule; the message names what is wrong. */
 static const struct {
 	const char *rule, *text, *message;
@@ -116,6 +137,10 @@ static const struct {
 	 "operation 'tally.sm.id' is defined"},
 	{"nvvm", IR_LAYOUT "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n", "vendor intrinsic"},
 	{"amdgcn", IR_LAYOUT "declare i32 @llvm.amdgcn.workitem.id.x()\n", "vendor intrinsic"},
+	{"nvvm unlocked",
+	 IR_LAYOUT "define void @k() #0 { call void @llvm.nvvm.fence.sc.cluster() ret void }\n"
+		   "declare void @llvm.nvvm.fence.sc.cluster()\nattributes " KERNEL,
+	 "vendor intrinsic 'llvm.nvvm.fence.sc.cluster'"},
 	{"kernel result", IR_LAYOUT "define i32 @k() #0 { ret i32 0 }\nattributes " KERNEL,
 	 "kernel 'k' returns"},
 	{"kernel convention",
@@ -279,6 +304,7 @@ int main(void)
 		cmocka_unit_test(find_answers_families),
 		cmocka_unit_test(every_declaration_verifies),
 		cmocka_unit_test(good_module_passes),
+		cmocka_unit_test(locked_function_keeps_its_intrinsics),
 		cmocka_unit_test(each_violation_is_named),
 		cmocka_unit_test(locks_reach_kernels),
 		cmocka_unit_test(global_is_replaced_in_constants),
