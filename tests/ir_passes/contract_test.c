@@ -92,11 +92,12 @@ static void good_module_passes(void **state)
 static void locked_function_keeps_its_intrinsics(void **state)
 {
 	static const char text[] = IR_LAYOUT
-		"define void @k(ptr %p) #0 {\n"
+		"define void @k(ptr addrspace(3) %p) #0 {\n"
 		"  call void @llvm.nvvm.fence.sc.cluster()\n"
-		"  %q = call ptr addrspace(7) @llvm.nvvm.mapa(ptr %p, i32 0)\n  ret void\n}\n"
+		"  %q = call ptr addrspace(7) @llvm.nvvm.mapa.shared.cluster(ptr addrspace(3) %p, "
+		"i32 0)\n  ret void\n}\n"
 		"declare void @llvm.nvvm.fence.sc.cluster()\n"
-		"declare ptr addrspace(7) @llvm.nvvm.mapa(ptr, i32)\n"
+		"declare ptr addrspace(7) @llvm.nvvm.mapa.shared.cluster(ptr addrspace(3), i32)\n"
 		"attributes #0 = { \"tally.kernel\" \"tally.warp\"=\"32\" "
 		"\"tally.vendor\"=\"nvidia\" \"tally.locked\"=\"mapa at a.cu:1:2\" }\n";
 	LLVMContextRef context = LLVMContextCreate();
