@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the two demo programs share: error checks, clocks, options. Nothing of Tally in here. */
+/* What the two demo programs share: error checks, clocks, options. */
 #ifndef DEMO_COMMON_H
 #define DEMO_COMMON_H
 

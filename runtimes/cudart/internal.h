@@ -64,8 +64,9 @@ static inline cudaStream_t cudart_own_stream(cudaStream_t stream)
 cudaError_t cudart_kernel(const void *symbol, CUkernel *kernel);
 /* The same as a function of the current context, for calls that want one. */
 cudaError_t cudart_function(const void *symbol, CUfunction *function);
-/* Makes a kernel from cudaLibraryGetKernel() known to cudart_kernel(). */
-cudaError_t cudart_remember_kernel(CUkernel kernel);
+/* Makes a kernel's handle known to cudart_kernel(), until its library is forgotten. */
+cudaError_t cudart_remember_kernel(CUkernel kernel, CUlibrary library);
+void cudart_forget_library(CUlibrary library);
 /* Address and size, on the current device, of the variable behind a host symbol. */
 cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *bytes);
 

@@ -226,7 +226,8 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attribute
 		CUresult result =
 			cudart_driver.cuFuncGetAttribute(&value, map[i].attribute, function);
 
-		if (result != CUDA_SUCCESS)
+		/* Invalid: the driver is older than the attribute, which stays 0. */
+		if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
 			return cudart_result(result);
 		if (map[i].size)
 			*map[i].size = (size_t)value;

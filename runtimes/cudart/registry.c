@@ -29,7 +29,8 @@ enum entry_kind { ENTRY_KERNEL, ENTRY_VARIABLE, ENTRY_MANAGED };
 struct entry {
 	const void *key; /* NULL: free */
 	enum entry_kind kind;
-	struct image *image;	  /* NULL: a kernel of cudaLibraryGetKernel() */
+	struct image *image;	  /* NULL: a kernel that the application holds a handle of */
+	CUlibrary library;	  /* that such a kernel goes with */
 	const char *name;	  /* in the application's image */
 	_Atomic(CUkernel) kernel; /* once looked up */
 	CUdeviceptr managed;	  /* once looked up */
@@ -87,8 +88,8 @@ static void place(struct entry **slots, size_t capacity, struct entry *entry)
 	slots[i] = entry;
 }
 
-/* Moves all entries but those of `without` into a table of `capacity`. */
-static bool rebuild(size_t capacity, const struct image *without)
+/* Moves all entries but those of `image` and `library` into a table of `capacity`. */
+static bool rebuild(size_t capacity, const struct image *image, CUlibrary library)
 {
 	struct entry **slots = calloc(capacity, sizeof(*slots));
 
@@ -97,7 +98,8 @@ static bool rebuild(size_t capacity, const struct image *without)
 	for (size_t i = 0; i < table.capacity; i++) {
 		struct entry *entry = table.slots[i];
 
-		if (entry && without && entry->image == without) {
+		if (entry &&
+		    ((image && entry->image == image) || (library && entry->library == library))) {
 			free(entry);
 			table.count--;
 		} else if (entry) {
@@ -118,7 +120,7 @@ static bool add(const struct entry *model)
 
 	if (!entry) {
 		if (2 * (table.count + 1) > table.capacity &&
-		    !rebuild(table.capacity ? 2 * table.capacity : 256, NULL))
+		    !rebuild(table.capacity ? 2 * table.capacity : 256, NULL, NULL))
 			return false;
 		entry = calloc(1, sizeof(*entry));
 		if (!entry)
@@ -129,6 +131,7 @@ static bool add(const struct entry *model)
 	}
 	entry->kind = model->kind;
 	entry->image = model->image;
+	entry->library = model->library;
 	entry->name = model->name;
 	entry->managed = model->managed;
 	entry->managed_pointer = model->managed_pointer;
@@ -145,15 +148,24 @@ static void add_locked(const struct entry *model)
 	pthread_rwlock_unlock(&table.lock);
 }
 
-cudaError_t cudart_remember_kernel(CUkernel kernel)
+cudaError_t cudart_remember_kernel(CUkernel kernel, CUlibrary library)
 {
-	struct entry model = {.key = kernel, .kind = ENTRY_KERNEL, .kernel = kernel};
+	struct entry model = {
+		.key = kernel, .kind = ENTRY_KERNEL, .library = library, .kernel = kernel};
 	bool added;
 
 	pthread_rwlock_wrlock(&table.lock);
 	added = add(&model);
 	pthread_rwlock_unlock(&table.lock);
 	return added ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+void cudart_forget_library(CUlibrary library)
+{
+	pthread_rwlock_wrlock(&table.lock);
+	if (table.capacity && !rebuild(table.capacity, NULL, library))
+		cudart_say(NULL, "out of memory, kernels of an unloaded library are still known");
+	pthread_rwlock_unlock(&table.lock);
 }
 
 static cudaError_t load(struct image *image)
@@ -275,7 +287,7 @@ void CUDARTAPI __cudaUnregisterFatBinary(void **handle)
 	if (!image)
 		return;
 	pthread_rwlock_wrlock(&table.lock);
-	if (table.capacity && !rebuild(table.capacity, image))
+	if (table.capacity && !rebuild(table.capacity, image, image->library))
 		image = NULL; /* no memory to forget it: keep all of it */
 	pthread_rwlock_unlock(&table.lock);
 	if (!image)
@@ -385,8 +397,16 @@ cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 cudaError_t CUDARTAPI cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
 	cudaError_t error = __cudaGetKernel(kernel, symbol);
+	CUlibrary library = NULL;
 
-	return error == cudaSuccess ? cudart_fail(cudart_remember_kernel(*kernel)) : error;
+	if (error != cudaSuccess)
+		return error;
+	pthread_rwlock_rdlock(&table.lock);
+	const struct entry *entry = find(symbol);
+	if (entry && entry->image)
+		library = entry->image->library;
+	pthread_rwlock_unlock(&table.lock);
+	return cudart_fail(cudart_remember_kernel(*kernel, library));
 }
 
 cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)

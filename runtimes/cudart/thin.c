@@ -128,7 +128,18 @@ cudaError_t CUDARTAPI cudaLibraryGetKernel(cudaKernel_t *kernel, cudaLibrary_t l
 	result = cudart_driver.cuLibraryGetKernel(kernel, library, name);
 	if (result != CUDA_SUCCESS)
 		return cudart_result(result);
-	return cudart_fail(cudart_remember_kernel(*kernel));
+	return cudart_fail(cudart_remember_kernel(*kernel, library));
+}
+
+cudaError_t CUDARTAPI cudaLibraryUnload(cudaLibrary_t library)
+{
+	CUresult result;
+
+	CUDART_ENTER();
+	result = cudart_driver.cuLibraryUnload(library);
+	if (result == CUDA_SUCCESS)
+		cudart_forget_library(library);
+	return cudart_result(result);
 }
 
 cudaError_t CUDARTAPI cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigned count,
@@ -144,7 +155,8 @@ cudaError_t CUDARTAPI cudaLibraryEnumerateKernels(cudaKernel_t *kernels, unsigne
 	if (result != CUDA_SUCCESS)
 		return cudart_result(result);
 	for (unsigned i = 0; i < count; i++) {
-		cudaError_t error = kernels[i] ? cudart_remember_kernel(kernels[i]) : cudaSuccess;
+		cudaError_t error =
+			kernels[i] ? cudart_remember_kernel(kernels[i], library) : cudaSuccess;
 
 		if (error != cudaSuccess)
 			return cudart_fail(error);

@@ -124,7 +124,6 @@ CUDART_THIN(cudaLibraryLoadFromFile,
 	     unsigned jit_count, enum cudaLibraryOption *options, void **values, unsigned count),
 	    cuLibraryLoadFromFile(library, file, (CUjit_option *)jit, jit_values, jit_count,
 				  (CUlibraryOption *)options, values, count))
-CUDART_THIN(cudaLibraryUnload, (cudaLibrary_t library), cuLibraryUnload(library))
 CUDART_THIN(cudaLibraryGetGlobal,
 	    (void **pointer, size_t *bytes, cudaLibrary_t library, const char *name),
 	    cuLibraryGetGlobal((CUdeviceptr *)pointer, bytes, library, name))

@@ -108,7 +108,9 @@ static void test_registration(void **state)
 		for (int i = 0; i < IMAGES; i++)
 			__cudaUnregisterFatBinary(images[(i * 7) % IMAGES]);
 	}
-	assert_non_null(__cudaRegisterFatBinary("not a wrapper of device code"));
+	images[0] = __cudaRegisterFatBinary("not a wrapper of device code");
+	assert_non_null(images[0]);
+	__cudaUnregisterFatBinary(images[0]);
 }
 
 static void test_configurations(void **state)
