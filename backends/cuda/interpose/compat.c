@@ -6,8 +6,9 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 
-/* NAME(arguments) calls NAME@VERSION, which all glibc's have. */
+/* NAME(arguments) calls NAME@VERSION, which every glibc has. */
 #define OLD(version, type, name, parameters, arguments)                                            \
 	type tally_old_##name parameters;                                                          \
 	__asm__(".symver tally_old_" #name ", " #name "@" version);                                \
@@ -22,3 +23,15 @@ OLD("GLIBC_2.2.5", int, dladdr, (const void *address, Dl_info *info), (address, 
 OLD("GLIBC_2.2.5", void *, dlvsym,
     (void *restrict handle, const char *restrict name, const char *restrict version),
     (handle, name, version))
+OLD("GLIBC_2.2.5", int, pthread_create,
+    (pthread_t *restrict thread, const pthread_attr_t *restrict attributes, void *(*main)(void *),
+     void *restrict argument),
+    (thread, attributes, main, argument))
+OLD("GLIBC_2.2.5", int, pthread_once, (pthread_once_t * once, void (*routine)(void)),
+    (once, routine))
+OLD("GLIBC_2.2.5", int, pthread_sigmask,
+    (int how, const sigset_t *restrict set, sigset_t *restrict old), (how, set, old))
+OLD("GLIBC_2.2.5", int, pthread_attr_setstacksize, (pthread_attr_t * attributes, size_t size),
+    (attributes, size))
+OLD("GLIBC_2.3.3", int, pthread_condattr_setclock,
+    (pthread_condattr_t * attributes, clockid_t clock), (attributes, clock))

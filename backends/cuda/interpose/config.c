@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment variables that `tally run` sets; docs/man/libtally.7 is their reference. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/interpose/state.h"
+
+static bool priority(const char *text, int *value)
+{
+	char *end;
+	long n;
+
+	if (!strcmp(text, "high")) {
+		*value = TALLY_PRIORITY_HIGH;
+		return true;
+	}
+	if (!strcmp(text, "best-effort")) {
+		*value = TALLY_PRIORITY_BEST_EFFORT;
+		return true;
+	}
+	errno = 0;
+	n = strtol(text, &end, 10);
+	if (errno || *end || end == text || n < -1000000 || n > 1000000)
+		return false;
+	*value = (int)n;
+	return true;
+}
+
+void tally_config_read(struct tally_config *config)
+{
+	static _Atomic bool said;
+	const char *text = getenv("TALLY_PRIORITY"), *depth = getenv("TALLY_DEPTH");
+
+	*config = (struct tally_config){.depth = 2, .name = getenv("TALLY_NAME")};
+	if (!config->name || !*config->name)
+		config->name = program_invocation_short_name;
+	if (!text || !*text)
+		return;
+	if (!priority(text, &config->priority)) {
+		tally_warn_once(&said,
+				"TALLY_PRIORITY is \"%s\": neither a number, \"high\" nor "
+				"\"best-effort\"; the program runs unscheduled",
+				text);
+		return;
+	}
+	config->scheduled = true;
+	config->guards = config->priority < TALLY_PRIORITY_HIGH;
+	if (depth && atoi(depth) > 0)
+		config->depth = (unsigned)atoi(depth);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program's side of the launch protocol: launching, and waiting for what was launched. */
+#include "backends/cuda/interpose/guard.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "backends/cuda/interpose/resolve.h"
+
+/* What counts as one launch when depth is counted, and what an unmeasured one is taken for. */
+#define UNIT_NS 50000
+/* A grid's blocks go in slices of at most this many: a stopped slice drains by skipping, 1 to 10 ns
+ * a block on a GPU. */
+#define SLICE_BLOCKS 32768
+/* Launches in different streams run side by side: one that finds its own stream empty may come on
+ * top of the depth, up to this many times it. */
+#define SIDE_BY_SIDE 4
+
+static void wait_changed(struct tally_device *d)
+{
+	struct timespec until;
+
+	/* A bound, so that no lost signal is for ever. */
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += 20000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_cond_timedwait(&d->changed, &d->lock, &until);
+}
+
+/* Sleeps (CPU device) or spins (GPU) until a launch has ended or something was stopped. Device lock
+ * held on entry and return, not between. False when the driver failed. */
+static bool wait_for_device(struct tally_stream *s, const struct tally_logged *e)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_words *words = s->guard->words;
+	CUevent event = e->event;
+	uint32_t sequence = e->sequence;
+	CUresult result = CUDA_SUCCESS;
+
+	s->waiters++;
+	pthread_mutex_unlock(&d->lock);
+	if (event) {
+		result = TALLY_DRIVER(cuEventSynchronize)(event);
+	} else {
+		/* The driver is asked now and then: a launch that failed writes nothing. */
+		for (unsigned turn = 1; (int32_t)(atomic_load(&words->done) - sequence) < 0 &&
+					!atomic_load(&words->mailbox);
+		     turn++) {
+			if (turn % 4096 == 0 && tally_stream_mine(s))
+				result = TALLY_DRIVER(cuStreamQuery)(s->handle);
+			if (result && result != CUDA_ERROR_NOT_READY)
+				break;
+			result = CUDA_SUCCESS;
+			sched_yield();
+		}
+	}
+	pthread_mutex_lock(&d->lock);
+	if (!--s->waiters)
+		pthread_cond_broadcast(&d->changed);
+	return result == CUDA_SUCCESS;
+}
+
+/* Until launches up to number `target` (excluded) have left the log. Device lock held. */
+static void wait_left(struct tally_stream *s, uint64_t target)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_guard *g = s->guard;
+
+	s->waiters++;
+	while (g->left < target) {
+		bool stopped = tally_log_collect(s);
+
+		if (g->left >= target)
+			break;
+		if (stopped && !d->closed && tally_stream_mine(s))
+			tally_log_resume(s);
+		else if (stopped)
+			wait_changed(d);
+		else if (!wait_for_device(s, &g->log[(target - 1) % TALLY_LOG]))
+			tally_log_lose(s);
+	}
+	if (!--s->waiters)
+		pthread_cond_broadcast(&d->changed);
+}
+
+static void wait_stream(struct tally_stream *s)
+{
+	if (s && s->guard)
+		wait_left(s, s->guard->entered);
+}
+
+/* The streams that `s` waits for without being told to (the legacy stream's rule). */
+static void wait_implicit(struct tally_stream *s)
+{
+	struct tally_context *c = s->context;
+	struct tally_stream *other;
+
+	if (s->kind == TALLY_STREAM_NONBLOCKING)
+		return;
+	if (s->kind != TALLY_STREAM_LEGACY) {
+		wait_stream(tally_stream_legacy(c));
+		return;
+	}
+	/* The list may change while we wait: start over after each. */
+	do {
+		for (other = c->streams; other; other = other->next)
+			if (other != s && other->kind != TALLY_STREAM_NONBLOCKING && other->guard &&
+			    other->guard->left != other->guard->entered)
+				break;
+		wait_stream(other);
+	} while (other);
+}
+
+void tally_fence(struct tally_stream *s)
+{
+	struct tally_device *d = s->context->device;
+
+	if (!atomic_load(&d->in_flight))
+		return;
+	TALLY_COUNT(d, fences, 1);
+	pthread_mutex_lock(&d->lock);
+	wait_stream(s);
+	wait_implicit(s);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void tally_drain_context(struct tally_context *c)
+{
+	struct tally_device *d = c->device;
+	struct tally_stream *s;
+
+	if (!atomic_load(&d->in_flight))
+		return;
+	TALLY_COUNT(d, fences, 1);
+	pthread_mutex_lock(&d->lock);
+	do {
+		for (s = c->streams; s; s = s->next)
+			if (s->guard && s->guard->left != s->guard->entered)
+				break;
+		wait_stream(s);
+	} while (s);
+	pthread_mutex_unlock(&d->lock);
+}
+
+void tally_drain_all(void)
+{
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
+		struct tally_context *c;
+
+		if (!atomic_load(&d->in_flight))
+			continue;
+		pthread_mutex_lock(&d->lock);
+		c = d->contexts;
+		pthread_mutex_unlock(&d->lock);
+		for (; c; c = c->next)
+			tally_drain_context(c);
+	}
+}
+
+/* Copies what the launch needs into its log entry, so that it can be started again. */
+static bool fill(struct tally_logged *e, struct tally_kernel *k, void **parameters,
+		 const void *packed)
+{
+	if (e->capacity < k->bytes) {
+		uint8_t *bytes = realloc(e->bytes, k->bytes);
+		if (!bytes)
+			return false;
+		e->bytes = bytes;
+		e->capacity = k->bytes;
+	}
+	if (e->pointer_capacity < k->count + 1) {
+		void **pointers = realloc(e->pointers, (k->count + 1) * sizeof *pointers);
+		if (!pointers)
+			return false;
+		e->pointers = pointers;
+		e->pointer_capacity = k->count + 1;
+	}
+	for (unsigned i = 0; i < k->count; i++) {
+		const struct tally_parameter *p = &k->parameters[i];
+		const void *from = packed ? (const uint8_t *)packed + p->offset : parameters[i];
+
+		memcpy(e->bytes + p->offset, from, p->size);
+		e->pointers[i] = e->bytes + p->offset;
+	}
+	e->pointers[k->count] = &e->launch;
+	e->kernel = k;
+	return true;
+}
+
+static uint64_t predict(const struct tally_kernel *k, uint32_t blocks)
+{
+	uint64_t ps = atomic_load_explicit(&k->block_ps, memory_order_relaxed);
+
+	return ps ? ps * blocks / 1000 : UNIT_NS;
+}
+
+static bool admits(const struct tally_device *d, const struct tally_guard *g, uint64_t predicted)
+{
+	unsigned in_flight = atomic_load_explicit(&d->in_flight, memory_order_relaxed);
+	unsigned depth = tally_process.config.depth;
+
+	if (g->entered - g->left == TALLY_LOG)
+		return false;
+	return in_flight < depth || d->in_flight_ns + predicted <= (uint64_t)depth * UNIT_NS ||
+	       (g->entered == g->left && in_flight < SIDE_BY_SIDE * depth);
+}
+
+/* The stream whose oldest launch has been in flight longest. */
+static struct tally_stream *oldest(struct tally_device *d)
+{
+	struct tally_stream *found = NULL;
+	uint64_t entered = UINT64_MAX;
+
+	for (struct tally_context *c = d->contexts; c; c = c->next)
+		for (struct tally_stream *s = c->streams; s; s = s->next) {
+			struct tally_guard *g = s->guard;
+
+			if (!g || g->left == g->entered ||
+			    g->log[g->left % TALLY_LOG].entered >= entered)
+				continue;
+			found = s;
+			entered = g->log[g->left % TALLY_LOG].entered;
+		}
+	return found;
+}
+
+/* Until the gate is open, the stream in order and the depth not reached. Device lock held. */
+static void admit(struct tally_stream *s, uint64_t predicted)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_guard *g = s->guard;
+	struct tally_stream *other;
+
+	for (;;) {
+		if (d->closed) {
+			wait_changed(d);
+			continue;
+		}
+		/* Makes room, and starts again what was stopped: a launch behind it must not be
+		 * the first to run. */
+		tally_guard_pending(s);
+		if (admits(d, g, predicted))
+			return;
+		other = g->left != g->entered ? s : oldest(d);
+		if (other)
+			wait_left(other, other->guard->left + 1);
+	}
+}
+
+static CUresult launch_slice(struct tally_stream *s, struct tally_kernel *k,
+			     const struct tally_dimensions *at, uint32_t lo, uint32_t hi,
+			     void **parameters, const void *packed)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_guard *g = s->guard;
+	uint64_t predicted = predict(k, hi - lo);
+	struct tally_logged *e;
+	CUresult result;
+
+	admit(s, predicted);
+	e = &g->log[g->entered % TALLY_LOG];
+	if (!fill(e, k, parameters, packed))
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	e->dimensions = *at;
+	e->launch = (struct tally_launch){
+		.lo = lo, .hi = hi, .grid = {at->grid[0], at->grid[1], at->grid[2]}};
+	e->predicted = predicted;
+	e->entered = tally_now();
+	if (d->cpu && !e->event)
+		TALLY_DRIVER(cuEventCreate)(&e->event,
+					    CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
+	result = tally_log_enqueue(s, g->entered);
+	if (result)
+		return result;
+	g->entered++;
+	d->in_flight_ns += predicted;
+	atomic_fetch_add_explicit(&d->in_flight, 1, memory_order_relaxed);
+	return CUDA_SUCCESS;
+}
+
+CUresult tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
+			    const struct tally_dimensions *at, void **parameters,
+			    const void *packed)
+{
+	struct tally_device *d = s->context->device;
+	uint32_t blocks = at->grid[0] * at->grid[1] * at->grid[2];
+	CUresult result = CUDA_SUCCESS;
+
+	if (at->shared > atomic_load_explicit(&k->shared, memory_order_relaxed))
+		tally_kernel_allow_shared(k, at->shared);
+	pthread_mutex_lock(&d->lock);
+	if (s->guard->lost) {
+		/* Let the driver say what is wrong with the context. */
+		pthread_mutex_unlock(&d->lock);
+		return CUDA_ERROR_NOT_READY;
+	}
+	s->waiters++;
+	wait_implicit(s);
+	for (uint32_t lo = 0; lo < blocks && !result; lo += SLICE_BLOCKS)
+		result = launch_slice(s, k, at, lo,
+				      blocks - lo > SLICE_BLOCKS ? lo + SLICE_BLOCKS : blocks,
+				      parameters, packed);
+	/* Only its own thread can start a per-thread stream's launches again, so it stays. */
+	if (s->kind == TALLY_STREAM_PER_THREAD)
+		wait_stream(s);
+	if (!--s->waiters)
+		pthread_cond_broadcast(&d->changed);
+	pthread_mutex_unlock(&d->lock);
+	if (!result)
+		TALLY_COUNT(d, guarded, 1);
+	return result;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launch protocol (design: ir_passes/launch_abi.h has the device's half). A guarded launch goes
+ * to its stream with a control block in front of it and a write of its sequence number to the
+ * stream's `done` word behind it, and stays in the stream's log until `done` has come and the
+ * stream's mailbox names no earlier or equal launch. Closing the gate makes the blocks of what runs
+ * skip; the first to do so sets the stream's broken word, so that everything later in the stream
+ * skips too. When the gate is open again, the stopped launch and all later ones of the log are put
+ * into the same stream once more, under new numbers, the stopped one from where it was.
+ */
+#ifndef TALLY_BACKENDS_CUDA_INTERPOSE_GUARD_H
+#define TALLY_BACKENDS_CUDA_INTERPOSE_GUARD_H
+
+#include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/state.h"
+#include "ir_passes/launch_abi.h"
+
+#define TALLY_LOG 64 /* unfinished guarded launches of one stream, at most */
+
+/* One launch as the program asked for it. */
+struct tally_dimensions {
+	unsigned grid[3], block[3], shared; /* dynamic shared memory, bytes */
+};
+
+/* A launch of the log: everything that is needed to launch it again. */
+struct tally_logged {
+	struct tally_kernel *kernel;
+	struct tally_dimensions dimensions;
+	struct tally_launch launch; /* the last parameter */
+	uint32_t sequence;
+	uint64_t entered; /* ns */
+	uint64_t predicted;
+	CUevent event; /* behind the launch, where waiting threads sleep (CPU device); or NULL */
+
+	/* The parameters, copied; pointers[i] into them, the last one to `launch`. */
+	uint8_t *bytes;
+	size_t capacity;
+	void **pointers;
+	unsigned pointer_capacity;
+};
+
+/* What the device writes for the host to read: in host memory, one cache line a stream. */
+struct tally_words {
+	_Alignas(64) _Atomic uint64_t mailbox; /* TALLY_MAILBOX of the stopped launch, or 0 */
+	_Atomic uint32_t done;		       /* the last launch that ended or skipped itself */
+};
+
+/* A stream's half of the protocol. Device lock. */
+struct tally_guard {
+	CUdeviceptr broken;	   /* u32 */
+	CUdeviceptr controls;	   /* TALLY_LOG times struct tally_control: slot i serves log[i] */
+	CUdeviceptr mailbox, done; /* the device's addresses of *words */
+	struct tally_words *words;
+	struct tally_control *first_controls; /* what `controls` begins with; host memory */
+	struct tally_chunk *chunk;
+	unsigned place; /* in the chunk */
+	bool prepared;	/* `controls` are filled */
+	bool lost;	/* the driver reported an error: the log means nothing any more */
+	bool noted;	/* the drain after the last closing of the gate has been measured */
+
+	uint32_t sequence;		    /* the last one given */
+	uint64_t entered, left;		    /* launches that came into the log, that left it */
+	uint64_t last_left_at;		    /* ns */
+	struct tally_logged log[TALLY_LOG]; /* number n is in log[n % TALLY_LOG] */
+};
+
+/*
+ * Launches `kernel`'s guarded variant, blocking while the gate is closed or the depth is reached.
+ * `parameters` as cuLaunchKernel takes them, or `packed` bytes (the other NULL). Device lock not
+ * held. The driver's error when it refuses the launch; nothing is logged then.
+ */
+CUresult tally_guard_launch(struct tally_stream *stream, struct tally_kernel *kernel,
+			    const struct tally_dimensions *dimensions, void **parameters,
+			    const void *packed);
+
+/* Waits until the stream's guarded launches are done, and those of the streams that it implicitly
+ * waits for; returns at once where there are none. */
+void tally_fence(struct tally_stream *stream);
+
+/* Waits until all guarded launches of a context, of the process are done. */
+void tally_drain_context(struct tally_context *context);
+void tally_drain_all(void);
+
+/* Takes done launches out of the log, starts a stopped one again when the gate is open; whether any
+ * are left. Device lock held. */
+bool tally_guard_pending(struct tally_stream *stream);
+
+/* The monitor's (guard_gate.c): all streams at once. Device lock held. */
+void tally_guard_close(struct tally_device *device);
+void tally_guard_open(struct tally_device *device);
+/* Looks at every stream: measures drains, resumes. Whether launches are left that were in the log
+ * when the gate was last closed. */
+bool tally_guard_look(struct tally_device *device);
+
+/* At exit: opens the gate for good and starts everything again. */
+void tally_guard_leave(struct tally_device *device);
+
+/* Ends the stream's half. Device lock held, log empty. */
+void tally_guard_destroy(struct tally_stream *stream);
+
+/* guard_log.c: between the files of the protocol. Device lock held. --------------------------- */
+
+/* Takes what is done out of the log. Whether a launch of it was stopped and not started again. */
+bool tally_log_collect(struct tally_stream *stream);
+
+/* Gives log entry `number` to the driver under a new sequence number. */
+CUresult tally_log_enqueue(struct tally_stream *stream, uint64_t number);
+
+/* Starts the stopped launch and all later ones again. The gate is open; called by a thread that can
+ * name the stream (tally_stream_mine). */
+void tally_log_resume(struct tally_stream *stream);
+
+/* The driver failed: what the log holds will never be done, and nobody is to wait for it. */
+void tally_log_lose(struct tally_stream *stream);
+
+static inline bool tally_stream_mine(const struct tally_stream *stream)
+{
+	return stream->kind != TALLY_STREAM_PER_THREAD || stream->owner == tally_thread();
+}
+
+/* guard_memory.c: the context's gate, the stream's words. Device lock held; the context is current.
+ * False when the driver refused (the launch is then opaque). */
+bool tally_guard_memory(struct tally_stream *stream);
+void tally_guard_memory_return(struct tally_guard *guard);
+void tally_guard_memory_forget(struct tally_context *context);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One stream's log of guarded launches: into the stream, out of the log, into the stream again. */
+#include "backends/cuda/interpose/resolve.h"
+
+#include <stdlib.h>
+
+#include "backends/cuda/interpose/guard.h"
+
+/* Sequence numbers go round after 2^32 launches; a log is short. */
+static bool before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* Fills what never changes in the control blocks, in stream order. */
+static CUresult prepare(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+	CUresult result;
+
+	if (g->prepared)
+		return CUDA_SUCCESS;
+	result = TALLY_DRIVER(cuMemcpyHtoDAsync_v2)(g->controls, g->first_controls,
+						    TALLY_LOG * sizeof(struct tally_control),
+						    s->handle);
+	if (!result)
+		result = TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->broken, 0, 0);
+	g->prepared = !result;
+	return result;
+}
+
+/* W and {sequence, hi}: both are 64-bit words of struct tally_control. */
+static CUresult write_control(struct tally_stream *s, unsigned slot, const struct tally_logged *e)
+{
+	CUdeviceptr control = s->guard->controls + slot * sizeof(struct tally_control);
+	CUstreamBatchMemOpParams writes[2] = {0};
+
+	writes[0].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	writes[0].writeValue.address = control + offsetof(struct tally_control, word);
+	writes[0].writeValue.value64 = e->launch.lo;
+	writes[1].writeValue.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64;
+	writes[1].writeValue.address = control + offsetof(struct tally_control, sequence);
+	writes[1].writeValue.value64 = (cuuint64_t)e->launch.hi << 32 | e->sequence;
+	return TALLY_DRIVER(cuStreamBatchMemOp_v2)(s->handle, 2, writes, 0);
+}
+
+CUresult tally_log_enqueue(struct tally_stream *s, uint64_t number)
+{
+	struct tally_guard *g = s->guard;
+	struct tally_logged *e = &g->log[number % TALLY_LOG];
+	const struct tally_dimensions *at = &e->dimensions;
+	CUresult result = prepare(s);
+
+	if (!++g->sequence)
+		g->sequence++; /* 0 in the mailbox means none */
+	e->sequence = g->sequence;
+	e->launch.control = g->controls + number % TALLY_LOG * sizeof(struct tally_control);
+	if (!result)
+		result = write_control(s, (unsigned)(number % TALLY_LOG), e);
+	if (!result)
+		result = TALLY_DRIVER(cuLaunchKernel)((CUfunction)e->kernel->variant,
+						      e->launch.hi - e->launch.lo, 1, 1,
+						      at->block[0], at->block[1], at->block[2],
+						      at->shared, s->handle, e->pointers, NULL);
+	if (!result)
+		result = TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->done, e->sequence, 0);
+	if (!result && e->event)
+		result = TALLY_DRIVER(cuEventRecord)(e->event, s->handle);
+	return result;
+}
+
+/* What one block of the kernel costs the device, from launches that left the log together. */
+static void measure(struct tally_device *d, struct tally_guard *g, uint64_t first, uint64_t now)
+{
+	struct tally_logged *e = &g->log[first % TALLY_LOG];
+	uint64_t since = e->entered > g->last_left_at ? e->entered : g->last_left_at;
+	uint64_t each = (now - since) / (g->left - first), sample, known;
+
+	/* A launch that had to stop says nothing about how long it takes. */
+	if (d->closed || since < d->opened_at)
+		return;
+	for (uint64_t n = first; n < g->left; n++) {
+		e = &g->log[n % TALLY_LOG];
+		if (!e->kernel || e->launch.hi <= e->launch.lo)
+			continue;
+		sample = each * 1000 / (e->launch.hi - e->launch.lo);
+		known = atomic_load_explicit(&e->kernel->block_ps, memory_order_relaxed);
+		sample = known ? (3 * known + sample) / 4 : sample;
+		atomic_store_explicit(&e->kernel->block_ps, sample ? sample : 1,
+				      memory_order_relaxed);
+	}
+}
+
+bool tally_log_collect(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+	struct tally_device *d = s->context->device;
+	uint64_t first = g->left, now;
+	uint32_t done, stopped;
+	uint64_t mailbox;
+
+	/* This order: a launch posts the mailbox before it ends, so a `done` that counts it is
+	 * never read together with a mailbox from before. */
+	done = atomic_load_explicit(&g->words->done, memory_order_acquire);
+	mailbox = atomic_load_explicit(&g->words->mailbox, memory_order_acquire);
+	stopped = TALLY_MAILBOX_SEQUENCE(mailbox);
+	while (g->left < g->entered) {
+		struct tally_logged *e = &g->log[g->left % TALLY_LOG];
+
+		if (before(done, e->sequence) || (mailbox && !before(e->sequence, stopped)))
+			break;
+		g->left++;
+		atomic_fetch_sub_explicit(&d->in_flight, 1, memory_order_relaxed);
+		d->in_flight_ns -= e->predicted;
+	}
+	if (g->left != first) {
+		now = tally_now();
+		measure(d, g, first, now);
+		g->last_left_at = now;
+	}
+	/* Stopped, and everything behind it has skipped itself: the device is free of us. */
+	if (mailbox && !g->noted && !before(done, g->sequence)) {
+		uint64_t took = d->closed ? tally_now() - d->closed_at : 0;
+		struct tally_slot *slot = tally_slot(d);
+
+		g->noted = true;
+		atomic_fetch_add_explicit(&slot->stops, 1, memory_order_relaxed);
+		if (took) {
+			atomic_store_explicit(&slot->stop_ns_last, took, memory_order_relaxed);
+			if (took > atomic_load_explicit(&slot->stop_ns_max, memory_order_relaxed))
+				atomic_store_explicit(&slot->stop_ns_max, took,
+						      memory_order_relaxed);
+		}
+	}
+	return mailbox != 0;
+}
+
+void tally_log_lose(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+	struct tally_device *d = s->context->device;
+
+	g->lost = true;
+	for (; g->left < g->entered; g->left++) {
+		atomic_fetch_sub_explicit(&d->in_flight, 1, memory_order_relaxed);
+		d->in_flight_ns -= g->log[g->left % TALLY_LOG].predicted;
+	}
+	pthread_cond_broadcast(&d->changed);
+}
+
+void tally_log_resume(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+	struct tally_device *d = s->context->device;
+	uint64_t mailbox = atomic_load_explicit(&g->words->mailbox, memory_order_acquire);
+	struct tally_logged *first = &g->log[g->left % TALLY_LOG];
+	CUcontext popped;
+	CUresult result;
+
+	if (!mailbox || g->left == g->entered)
+		return;
+	if (!g->noted)
+		TALLY_COUNT(d, stops, 1);
+	g->noted = false;
+	first->launch.lo = TALLY_MAILBOX_MAX(mailbox);
+	/* Nothing can post between here and the write below: broken is still set. */
+	atomic_store_explicit(&g->words->mailbox, 0, memory_order_release);
+	result = TALLY_DRIVER(cuCtxPushCurrent_v2)(s->context->handle);
+	if (!result) {
+		result = TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->broken, 0, 0);
+		for (uint64_t n = g->left; !result && n < g->entered; n++)
+			result = tally_log_enqueue(s, n);
+		TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
+	}
+	if (result)
+		tally_log_lose(s);
+	else
+		TALLY_COUNT(d, resumes, 1);
+	pthread_cond_broadcast(&d->changed);
+}
+
+bool tally_guard_pending(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+
+	if (!g || g->left == g->entered)
+		return false;
+	if (tally_log_collect(s) && !s->context->device->closed && tally_stream_mine(s))
+		tally_log_resume(s);
+	return g->left != g->entered;
+}
+
+void tally_guard_destroy(struct tally_stream *s)
+{
+	struct tally_guard *g = s->guard;
+
+	if (!g)
+		return;
+	tally_log_lose(s);
+	for (unsigned i = 0; i < TALLY_LOG; i++) {
+		free(g->log[i].bytes);
+		free(g->log[i].pointers);
+		if (g->log[i].event)
+			TALLY_DRIVER(cuEventDestroy_v2)(g->log[i].event);
+	}
+	tally_guard_memory_return(g);
+	free(g);
+	s->guard = NULL;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One thread for each device that the program uses. In a program with guards it mirrors the board
+ * into the gate, sleeping on the board; in others it only looks, now and then, for lulls in which
+ * work ended that nobody waited for, and sleeps on a word of its own, so that a program of high
+ * priority never wakes itself through the board. Both look after the daemon.
+ */
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/state.h"
+
+#define MS	     1000000ll
+#define STACK_BYTES  (512 * 1024)
+#define CHECK_NS     (200 * MS) /* the daemon is gone within this time, give or take */
+#define LULL_NS	     (1 * MS)
+#define LONG_LULL_NS (16 * MS)
+#define IDLE_NS	     (1000 * MS) /* after so long without activity the ticks end */
+
+bool tally_must_yield(struct tally_device *d)
+{
+	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
+
+	return client && tally_client_must_yield(client);
+}
+
+void tally_gate_wait(struct tally_device *d)
+{
+	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
+
+	while (client && atomic_load(&tally_mode) == TALLY_ON) {
+		uint32_t epoch = tally_client_epoch(client);
+
+		if (!tally_client_must_yield(client)) {
+			atomic_store_explicit(&d->no_yield, (uint64_t)epoch + 1,
+					      memory_order_relaxed);
+			return;
+		}
+		tally_client_wait(client, epoch, CHECK_NS);
+	}
+}
+
+static bool join(struct tally_device *d, struct tally_error *error)
+{
+	struct tally_client *client = atomic_load(&d->client);
+	struct tally_client_options options = {.priority = tally_process.config.priority,
+					       .name = tally_process.config.name};
+
+	if (client)
+		return tally_client_reconnect(client, error);
+	__builtin_memcpy(options.device, d->uuid, sizeof options.device);
+	client = tally_client_connect(&options, error);
+	if (!client)
+		return false;
+	tally_client_set_active(client, atomic_load(&d->active));
+	atomic_store_explicit(&d->client, client, memory_order_release);
+	return true;
+}
+
+/* Whether the daemon is there; warns once when it goes, and joins again when it is back. */
+static void look_after_daemon(struct tally_device *d)
+{
+	static _Atomic bool said;
+	struct tally_client *client = atomic_load(&d->client);
+	struct tally_error error = {0};
+
+	if (client && tally_client_check(client))
+		return;
+	if (client)
+		tally_warn_once(&said, "tallyd is gone; the program goes on unscheduled");
+	if (join(d, &error))
+		atomic_store(&d->no_yield, 0);
+}
+
+/* What the monitor remembers between two looks. */
+struct watch {
+	uint64_t checked_at, busy_at;
+	uint64_t submitted; /* over all streams, at the last look */
+	int64_t period;	    /* of a program without guards */
+};
+
+static uint64_t total_submitted(const struct tally_device *d)
+{
+	uint64_t total = 0;
+
+	for (const struct tally_context *c = d->contexts; c; c = c->next)
+		for (const struct tally_stream *s = c->streams; s; s = s->next)
+			total += atomic_load_explicit(&s->submitted, memory_order_relaxed);
+	return total;
+}
+
+/*
+ * A lull is a look at which nothing was submitted since the last one. A program that ends its
+ * bursts itself is looked at less and less often, one that does not is looked at every millisecond.
+ * Device lock held.
+ */
+static void look_for_lull(struct tally_device *d, struct watch *w, uint64_t now)
+{
+	uint64_t submitted = total_submitted(d);
+
+	if (atomic_load(&d->active)) {
+		w->busy_at = now;
+		if (submitted == w->submitted) {
+			tally_activity_lull(d);
+			w->period = LULL_NS;
+		}
+	} else if (submitted != w->submitted) {
+		w->busy_at = now;
+		w->period = w->period * 2 > LONG_LULL_NS ? LONG_LULL_NS : w->period * 2;
+	}
+	w->submitted = submitted;
+}
+
+/* Mirrors the board into the gate. Returns how long to sleep at most. Device lock held. */
+static int64_t mirror(struct tally_device *d)
+{
+	bool yield = tally_must_yield(d), left;
+
+	if (yield && !d->closed)
+		tally_guard_close(d);
+	else if (!yield && d->closed)
+		tally_guard_open(d);
+	left = tally_guard_look(d);
+	if (left)
+		return LULL_NS;
+	return atomic_load(&d->active) ? 2 * LULL_NS : CHECK_NS;
+}
+
+/* A program without guards: sleeps for the period, or until tally_activity_begin(). */
+static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
+{
+	bool deep = now - w->busy_at > IDLE_NS;
+	int64_t ns = deep ? CHECK_NS * 2 : w->period;
+	struct timespec timeout = {.tv_nsec = ns};
+	uint32_t tick = atomic_load(&d->tick);
+
+	if (deep)
+		atomic_store(&d->asleep, true);
+	if (!deep || !atomic_load(&d->active))
+		syscall(SYS_futex, &d->tick, FUTEX_WAIT_PRIVATE, tick, &timeout, NULL, 0);
+	atomic_store(&d->asleep, false);
+}
+
+/* On a GPU the gate has to close within microseconds: while launches are in flight the board is
+ * watched without sleeping, for at most a millisecond at a time. */
+static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch)
+{
+	uint64_t until;
+
+	if (d->cpu || !atomic_load(&d->in_flight))
+		return false;
+	until = tally_now() + LULL_NS;
+	while (tally_client_epoch(client) == epoch && tally_now() < until)
+		__builtin_ia32_pause();
+	return true;
+}
+
+static void *monitor(void *argument)
+{
+	struct tally_device *d = argument;
+	bool guards = tally_process.config.guards;
+	struct watch w = {.period = LULL_NS};
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+
+	/* The driver's own hooks on exported functions are not the program's calls. */
+	tally_enter();
+	TALLY_DRIVER(cuThreadExchangeStreamCaptureMode)(&mode);
+	for (;;) {
+		struct tally_client *client;
+		uint64_t now = tally_now();
+		int64_t most = CHECK_NS;
+		uint32_t epoch = 0;
+
+		if (now - w.checked_at >= (uint64_t)CHECK_NS) {
+			look_after_daemon(d);
+			w.checked_at = now;
+		}
+		client = atomic_load(&d->client);
+		if (client)
+			epoch = tally_client_epoch(client);
+		pthread_mutex_lock(&d->lock);
+		/* Checked under the lock: whoever leaves waits for it, and after that the driver
+		 * may be gone. */
+		if (atomic_load(&tally_mode) != TALLY_ON) {
+			pthread_mutex_unlock(&d->lock);
+			return NULL;
+		}
+		if (guards)
+			most = mirror(d);
+		look_for_lull(d, &w, now);
+		pthread_mutex_unlock(&d->lock);
+		if (guards && client && !spin(d, client, epoch))
+			tally_client_wait(client, epoch, most);
+		else if (!guards || !client)
+			sleep_alone(d, &w, now);
+	}
+}
+
+bool tally_monitor_start(struct tally_device *d)
+{
+	static _Atomic bool said;
+	struct tally_error error = {0};
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int failed;
+
+	if (!join(d, &error))
+		tally_warn_once(&said, "%s; the program runs unscheduled until tallyd is there",
+				error.message);
+	/* No signal of the program is ever handled on our thread. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	failed = pthread_create(&thread, &attributes, monitor, d);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return !failed;
+}

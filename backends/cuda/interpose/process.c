@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process as a whole: start, devices, fork, exit. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/state.h"
+
+_Atomic int tally_mode;
+struct tally_process tally_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void tally_warn_once(_Atomic bool *said, const char *format, ...)
+{
+	char line[1400] = "tally: ";
+	va_list arguments;
+	size_t length = strlen(line);
+	int saved = errno;
+
+	if (atomic_exchange(said, true))
+		return;
+	va_start(arguments, format);
+	vsnprintf(line + length, sizeof line - length - 1, format, arguments);
+	va_end(arguments);
+	length = strlen(line);
+	line[length++] = '\n';
+	/* Not through stdio: the program's own streams are its own. */
+	if (write(STDERR_FILENO, line, length) < 0)
+		errno = saved;
+	errno = saved;
+}
+
+uint64_t tally_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+unsigned long tally_thread(void)
+{
+	static __thread unsigned long id __attribute__((tls_model("initial-exec")));
+
+	/* Threads end and their ids come again; nothing of ours does. */
+	static _Atomic unsigned long last;
+	if (!id)
+		id = atomic_fetch_add(&last, 1) + 1;
+	return id;
+}
+
+static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
+
+/*
+ * A forked child has one thread and, if the parent used the driver, a driver that answers nothing
+ * but errors. Nothing of the parent's is touched or freed: locks may be held by threads that are
+ * not here. A child that starts CUDA itself begins from nothing.
+ */
+static void forked(void)
+{
+	memset(&tally_process, 0, sizeof tally_process);
+	pthread_mutex_init(&tally_process.lock, NULL);
+	pthread_mutex_init(&once, NULL);
+	tally_kernels_forked();
+	tally_streams_forked();
+	atomic_store(&tally_mode, TALLY_UNKNOWN);
+}
+
+/*
+ * Runs before the driver's own exit handlers (it is registered after them). From here on nobody
+ * stops us and we stop nobody: what was stopped is started again, and the monitor, which must not
+ * call a driver that is going away, ends.
+ */
+static void leaving(void)
+{
+	if (atomic_exchange(&tally_mode, TALLY_OFF) != TALLY_ON)
+		return;
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
+		struct tally_client *client = atomic_load(&d->client);
+
+		tally_guard_leave(d);
+		if (client)
+			tally_client_set_active(client, false);
+	}
+}
+
+bool tally_start(void)
+{
+	static bool handlers;
+	int mode;
+
+	pthread_mutex_lock(&once);
+	mode = atomic_load(&tally_mode);
+	if (mode == TALLY_UNKNOWN) {
+		tally_config_read(&tally_process.config);
+		mode = tally_process.config.scheduled ? TALLY_ON : TALLY_OFF;
+		if (mode == TALLY_ON && !handlers) {
+			handlers = true;
+			pthread_atfork(NULL, NULL, forked);
+			atexit(leaving);
+		}
+		if (mode == TALLY_ON)
+			tally_process.cpu_target =
+				(const char *(*)(void))tally_driver_lookup("tallyCpuTarget");
+		atomic_store(&tally_mode, mode);
+	}
+	pthread_mutex_unlock(&once);
+	return mode == TALLY_ON;
+}
+
+struct tally_slot *tally_slot(struct tally_device *device)
+{
+	static struct tally_slot nobody;
+	struct tally_client *client = atomic_load_explicit(&device->client, memory_order_acquire);
+
+	return client ? tally_client_slot(client) : &nobody;
+}
+
+static struct tally_device *find(CUdevice ordinal)
+{
+	struct tally_device *d = atomic_load_explicit(&tally_process.devices, memory_order_acquire);
+
+	while (d && d->ordinal != ordinal)
+		d = d->next;
+	return d;
+}
+
+static struct tally_device *create(CUdevice ordinal)
+{
+	struct tally_device *d = calloc(1, sizeof *d);
+	pthread_condattr_t monotonic;
+	CUuuid uuid;
+
+	if (!d)
+		return NULL;
+	d->ordinal = ordinal;
+	d->cpu = tally_process.cpu_target != NULL;
+	if (!TALLY_DRIVER(cuDeviceGetUuid_v2)(&uuid, ordinal) ||
+	    !TALLY_DRIVER(cuDeviceGetUuid)(&uuid, ordinal))
+		memcpy(d->uuid, uuid.bytes, sizeof d->uuid);
+	pthread_mutex_init(&d->lock, NULL);
+	pthread_mutex_init(&d->activity_lock, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&d->changed, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+	return d;
+}
+
+struct tally_device *tally_device_of(CUdevice ordinal)
+{
+	struct tally_device *d = find(ordinal);
+
+	if (d)
+		return d;
+	pthread_mutex_lock(&tally_process.lock);
+	d = find(ordinal);
+	if (!d) {
+		d = create(ordinal);
+		if (d && tally_monitor_start(d)) {
+			d->next = atomic_load(&tally_process.devices);
+			atomic_store_explicit(&tally_process.devices, d, memory_order_release);
+		} else {
+			free(d);
+			d = NULL;
+		}
+	}
+	pthread_mutex_unlock(&tally_process.lock);
+	return d;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What libtally.so knows inside one program: the devices that it uses, their contexts and streams.
+ *
+ * Locks. Each device has one lock; it covers the lists of contexts and streams, the gate and every
+ * stream's log, and may be held while the driver is asked to enqueue something, never while waiting
+ * for the device (the gate's own stream, which nothing can hold up, excepted). Fields marked atomic
+ * are read without it. process.lock covers the list of devices and is never held with a device's.
+ */
+#ifndef TALLY_BACKENDS_CUDA_INTERPOSE_STATE_H
+#define TALLY_BACKENDS_CUDA_INTERPOSE_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "backends/cuda/interpose/hooks.h"
+#include "sched/client.h"
+
+/* How the program is to be treated: from the environment, read once (config.c). */
+struct tally_config {
+	bool scheduled; /* TALLY_PRIORITY is set: without it every hook passes through */
+	bool guards;	/* may have to stop in the middle of a launch: below TALLY_PRIORITY_HIGH */
+	int priority;	/* TALLY_PRIORITY: a number, "high" or "best-effort" */
+	unsigned depth; /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
+	const char *name; /* TALLY_NAME, or the program's own */
+};
+void tally_config_read(struct tally_config *config);
+
+struct tally_guard;
+
+enum tally_stream_kind {
+	TALLY_STREAM_LEGACY,	 /* waits for all blocking streams, and they for it */
+	TALLY_STREAM_PER_THREAD, /* blocking; only its own thread can name it */
+	TALLY_STREAM_BLOCKING,
+	TALLY_STREAM_NONBLOCKING,
+};
+
+struct tally_stream {
+	CUstream handle; /* as the driver takes it: CU_STREAM_LEGACY for the null stream */
+	enum tally_stream_kind kind;
+	unsigned long owner; /* PER_THREAD: the thread */
+	struct tally_context *context;
+	struct tally_stream *next; /* of the context */
+
+	/* How many pieces of work the program has put in, how many of those are known done. */
+	_Atomic uint64_t submitted, finished;
+	uint64_t marked; /* submitted when the context's marker was put in (activity.c) */
+
+	struct tally_guard *guard; /* NULL until the first guarded launch */
+	unsigned waiters;	   /* threads that look at the record without the lock */
+};
+
+struct tally_chunk;
+
+struct tally_context {
+	CUcontext handle;
+	struct tally_device *device;
+	struct tally_context *next; /* of the device */
+	struct tally_stream *streams;
+
+	CUevent marker; /* in the legacy stream, for per-thread streams (activity.c) */
+	bool marked;	/* it is on its way */
+
+	/* Made for the first guarded launch (guard_memory.c). */
+	bool ready, failed;
+	CUdeviceptr gate;     /* u32 in device memory: non-zero asks the blocks to stop */
+	CUstream gate_stream; /* highest priority: carries nothing but writes to the gate */
+	struct tally_chunk *chunks;
+};
+
+struct tally_device {
+	CUdevice ordinal;
+	uint8_t uuid[16];
+	bool cpu; /* the CPU device: waiting threads must sleep, never spin */
+	struct tally_device *next;
+
+	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
+	_Atomic uint64_t no_yield; /* 1 + the board's epoch at which nobody outranked us */
+
+	_Atomic bool active; /* told the board so; changed under activity_lock */
+	pthread_mutex_t activity_lock;
+	_Atomic uint32_t tick; /* futex: the monitor of a program without guards sleeps on it */
+	_Atomic bool asleep;   /* that monitor sleeps for long */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* the gate opened, a stream was resumed, a waiter left */
+	struct tally_context *contexts;
+
+	bool closed;	    /* the gate: set by the monitor alone */
+	uint64_t closed_at; /* ns */
+	uint64_t opened_at;
+
+	/* Guarded launches that are not known done, over all streams. */
+	_Atomic unsigned in_flight;
+	uint64_t in_flight_ns; /* predicted */
+};
+
+enum tally_mode { TALLY_UNKNOWN, TALLY_OFF, TALLY_ON };
+extern _Atomic int tally_mode;
+
+struct tally_process {
+	struct tally_config config;
+	pthread_mutex_t lock;
+	_Atomic(struct tally_device *) devices;
+	_Atomic unsigned captures;	 /* stream captures that are going on */
+	const char *(*cpu_target)(void); /* the CPU device's driver: what it runs; NULL elsewhere */
+};
+extern struct tally_process tally_process;
+
+/* Reads the environment and prepares; returns whether the program is scheduled. */
+bool tally_start(void);
+
+/* Whether hooks have anything to do. */
+static inline bool tally_on(void)
+{
+	int mode = atomic_load_explicit(&tally_mode, memory_order_relaxed);
+
+	return __builtin_expect(mode == TALLY_UNKNOWN, 0) ? tally_start() : mode == TALLY_ON;
+}
+
+/* One line "tally: ..." on stderr, once for each `said`. */
+void tally_warn_once(_Atomic bool *said, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+uint64_t tally_now(void); /* CLOCK_MONOTONIC, ns */
+unsigned long tally_thread(void);
+
+/* The device of that ordinal, joined to the board when there is one; NULL out of memory. */
+struct tally_device *tally_device_of(CUdevice ordinal);
+
+/* The slot to count into; a private one while there is no daemon. */
+struct tally_slot *tally_slot(struct tally_device *device);
+
+#define TALLY_COUNT(device, counter, n)                                                            \
+	atomic_fetch_add_explicit(&tally_slot(device)->counter, (n), memory_order_relaxed)
+
+/* streams.c */
+
+/*
+ * The record of a stream as the program names it (`per_thread`: NULL means the calling thread's
+ * default stream). NULL when there is no current context, or the driver does not know the stream:
+ * the call then goes to the driver as it is.
+ */
+struct tally_stream *tally_stream_find(CUstream handle, bool per_thread);
+
+/* The current context's record, or NULL. Takes and gives back its device's lock. */
+struct tally_context *tally_context_current(void);
+
+/* The context's legacy stream if the program ever used it, or NULL. Device lock held. */
+struct tally_stream *tally_stream_legacy(struct tally_context *context);
+
+/* Forgets a stream or context that no longer is. Device lock held (given up while others look). */
+void tally_stream_forget(struct tally_stream *stream);
+void tally_context_forget(struct tally_context *context);
+
+/* Whether work on the stream is being recorded, not run: then Tally keeps out. */
+bool tally_stream_captured(CUstream handle);
+
+void tally_streams_forked(void);
+
+/* activity.c ----------------------------------------------------------------------------------- */
+
+void tally_activity_begin(struct tally_device *device);
+
+/* What every piece of work costs: announced before it is given to the driver. */
+static inline void tally_submit(struct tally_stream *stream)
+{
+	struct tally_device *device = stream->context->device;
+
+	atomic_fetch_add(&stream->submitted, 1);
+	if (__builtin_expect(!atomic_load(&device->active), 0))
+		tally_activity_begin(device);
+}
+
+/* The first `count` pieces of work on the stream are done. */
+void tally_finished(struct tally_stream *stream, uint64_t count);
+
+/* The program saw something end: ends the activity when nothing else is left. Asks the driver about
+ * streams that are not known idle. Does nothing for programs with guards, whose monitor does it. */
+void tally_activity_settle(struct tally_device *device);
+
+/* The monitor's: the same in a lull, for every program. Device lock held. False while active. */
+bool tally_activity_lull(struct tally_device *device);
+
+/* monitor.c ------------------------------------------------------------------------------------ */
+
+bool tally_monitor_start(struct tally_device *device);
+bool tally_must_yield(struct tally_device *device);
+
+/* Returns once nobody who outranks us is active and the gate is open. No lock held. */
+void tally_gate_wait(struct tally_device *device);
+
+/* The launch path's check: one comparison as long as nothing changed on the board. */
+static inline void tally_gate_pass(struct tally_device *device)
+{
+	struct tally_client *client = atomic_load_explicit(&device->client, memory_order_relaxed);
+
+	if (!client || atomic_load_explicit(&device->no_yield, memory_order_relaxed) ==
+			       (uint64_t)tally_client_epoch(client) + 1)
+		return;
+	tally_gate_wait(device);
+}
+
+#endif

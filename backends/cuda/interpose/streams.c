@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of contexts and streams, made when the program first uses one. */
+#include <stdlib.h>
+
+#include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/state.h"
+
+/*
+ * Most launches go to the stream of the launch before. Each thread remembers a few answers; a
+ * number that changes whenever a record ends makes all of them void.
+ */
+#define REMEMBERED 8
+
+struct memory {
+	CUstream handle;
+	CUcontext context; /* of handles that mean another stream in each context; else NULL */
+	uint32_t age;
+	struct tally_stream *stream;
+};
+
+static __thread struct memory memories[REMEMBERED] __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t age = 1;
+
+void tally_streams_forked(void)
+{
+	atomic_fetch_add(&age, 1);
+}
+
+static CUcontext current(void)
+{
+	CUcontext context = NULL;
+
+	return TALLY_DRIVER(cuCtxGetCurrent)(&context) ? NULL : context;
+}
+
+static struct tally_context *find_context(struct tally_device *d, CUcontext handle)
+{
+	struct tally_context *c = d->contexts;
+
+	while (c && c->handle != handle)
+		c = c->next;
+	return c;
+}
+
+/* The record of `handle`, which is the current context; its device's lock is held on return. */
+static struct tally_context *context_of(CUcontext handle)
+{
+	struct tally_context *c;
+	struct tally_device *d;
+	CUdevice ordinal;
+
+	if (!handle || TALLY_DRIVER(cuCtxGetDevice)(&ordinal))
+		return NULL;
+	d = tally_device_of(ordinal);
+	if (!d)
+		return NULL;
+	pthread_mutex_lock(&d->lock);
+	c = find_context(d, handle);
+	if (c)
+		return c;
+	c = calloc(1, sizeof *c);
+	if (!c) {
+		pthread_mutex_unlock(&d->lock);
+		return NULL;
+	}
+	c->handle = handle;
+	c->device = d;
+	c->next = d->contexts;
+	d->contexts = c;
+	return c;
+}
+
+struct tally_context *tally_context_current(void)
+{
+	struct tally_context *c = context_of(current());
+
+	if (c)
+		pthread_mutex_unlock(&c->device->lock);
+	return c;
+}
+
+static struct tally_stream *find_stream(struct tally_context *c, CUstream handle)
+{
+	struct tally_stream *s = c->streams;
+
+	while (s && (s->handle != handle ||
+		     (s->kind == TALLY_STREAM_PER_THREAD && s->owner != tally_thread())))
+		s = s->next;
+	return s;
+}
+
+struct tally_stream *tally_stream_legacy(struct tally_context *context)
+{
+	return find_stream(context, CU_STREAM_LEGACY);
+}
+
+static struct tally_stream *create_stream(struct tally_context *c, CUstream handle)
+{
+	struct tally_stream *s = calloc(1, sizeof *s);
+	unsigned flags = 0;
+
+	if (!s)
+		return NULL;
+	s->handle = handle;
+	s->context = c;
+	if (handle == CU_STREAM_LEGACY) {
+		s->kind = TALLY_STREAM_LEGACY;
+	} else if (handle == CU_STREAM_PER_THREAD) {
+		s->kind = TALLY_STREAM_PER_THREAD;
+		s->owner = tally_thread();
+	} else {
+		TALLY_DRIVER(cuStreamGetFlags)(handle, &flags);
+		s->kind = flags & CU_STREAM_NON_BLOCKING ? TALLY_STREAM_NONBLOCKING
+							 : TALLY_STREAM_BLOCKING;
+	}
+	s->next = c->streams;
+	c->streams = s;
+	return s;
+}
+
+/* Makes `wanted` current while the record of its context is looked up. */
+static struct tally_context *context_of_stream(CUstream handle, CUcontext now)
+{
+	struct tally_context *c;
+	CUcontext wanted = NULL;
+
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+		return context_of(now);
+	if (TALLY_DRIVER(cuStreamGetCtx)(handle, &wanted) || !wanted)
+		return NULL;
+	if (wanted == now)
+		return context_of(now);
+	if (TALLY_DRIVER(cuCtxPushCurrent_v2)(wanted))
+		return NULL;
+	c = context_of(wanted);
+	TALLY_DRIVER(cuCtxPopCurrent_v2)(&wanted);
+	return c;
+}
+
+struct tally_stream *tally_stream_find(CUstream handle, bool per_thread)
+{
+	struct tally_context *c;
+	struct tally_stream *s;
+	struct memory *m;
+	CUcontext now = NULL;
+	uint32_t before = atomic_load_explicit(&age, memory_order_acquire);
+
+	if (!handle)
+		handle = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
+		now = current();
+	m = &memories[((uintptr_t)handle >> 4 ^ (uintptr_t)handle >> 12) % REMEMBERED];
+	if (m->handle == handle && m->context == now && m->age == before && m->stream)
+		return m->stream;
+	c = context_of_stream(handle, now ? now : current());
+	if (!c)
+		return NULL;
+	s = find_stream(c, handle);
+	if (!s)
+		s = create_stream(c, handle);
+	pthread_mutex_unlock(&c->device->lock);
+	*m = (struct memory){handle, now, before, s};
+	return s;
+}
+
+void tally_stream_forget(struct tally_stream *stream)
+{
+	struct tally_context *c = stream->context;
+
+	for (struct tally_stream **p = &c->streams; *p; p = &(*p)->next) {
+		if (*p == stream) {
+			*p = stream->next;
+			break;
+		}
+	}
+	atomic_fetch_add(&age, 1);
+	while (stream->waiters)
+		pthread_cond_wait(&c->device->changed, &c->device->lock);
+	tally_guard_destroy(stream);
+	free(stream);
+}
+
+void tally_context_forget(struct tally_context *context)
+{
+	struct tally_device *d = context->device;
+
+	for (struct tally_context **p = &d->contexts; *p; p = &(*p)->next) {
+		if (*p == context) {
+			*p = context->next;
+			break;
+		}
+	}
+	while (context->streams)
+		tally_stream_forget(context->streams);
+	tally_guard_memory_forget(context);
+	free(context);
+}
+
+bool tally_stream_captured(CUstream handle)
+{
+	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+
+	/* Asking is itself forbidden for the legacy stream during some captures: then the answer
+	 * is an error, and the program's own call gets the same one. */
+	return TALLY_DRIVER(cuStreamIsCapturing)(handle, &status) ||
+	       status != CU_STREAM_CAPTURE_STATUS_NONE;
+}

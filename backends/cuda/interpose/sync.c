@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls that wait for the device or ask about it, and the lives of streams, captures, contexts. */
+#include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/resolve.h"
+
+CUresult cuInit(unsigned int Flags)
+{
+	CUresult result;
+
+	tally_enter();
+	result = TALLY_REAL(cuInit)(Flags);
+	tally_leave();
+	return result;
+}
+
+/* The device of the current context if it is being told about, or NULL. */
+static struct tally_device *told_device(void)
+{
+	struct tally_context *c;
+
+	/* Programs with guards are looked at by their monitor. */
+	if (tally_process.config.guards || !atomic_load(&tally_process.devices))
+		return NULL;
+	c = tally_context_current();
+	return c ? c->device : NULL;
+}
+
+#define SYNCHRONIZE(symbol, per_thread)                                                            \
+	CUresult symbol(CUstream stream)                                                           \
+	{                                                                                          \
+		struct tally_stream *s = NULL;                                                     \
+		uint64_t count = 0;                                                                \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			s = tally_stream_find(stream, per_thread);                                 \
+		if (s) {                                                                           \
+			count = atomic_load(&s->submitted);                                        \
+			tally_fence(s);                                                            \
+		}                                                                                  \
+		result = TALLY_REAL(symbol)(stream);                                               \
+		if (s && !result) {                                                                \
+			tally_finished(s, count);                                                  \
+			tally_activity_settle(s->context->device);                                 \
+		}                                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+SYNCHRONIZE(cuStreamSynchronize, false)
+SYNCHRONIZE(cuStreamSynchronize_ptsz, true)
+
+/* Whether guarded launches stand between the stream and its end. */
+static bool guards_pending(struct tally_stream *s)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_stream *other;
+	bool pending;
+
+	if (!atomic_load(&d->in_flight))
+		return false;
+	pthread_mutex_lock(&d->lock);
+	pending = tally_guard_pending(s);
+	if (s->kind == TALLY_STREAM_LEGACY)
+		for (other = s->context->streams; other; other = other->next)
+			pending |= other->kind != TALLY_STREAM_NONBLOCKING &&
+				   tally_guard_pending(other);
+	pthread_mutex_unlock(&d->lock);
+	return pending;
+}
+
+#define QUERY(symbol, per_thread)                                                                  \
+	CUresult symbol(CUstream stream)                                                           \
+	{                                                                                          \
+		struct tally_stream *s = NULL;                                                     \
+		uint64_t count = 0;                                                                \
+		CUresult result = CUDA_ERROR_NOT_READY;                                            \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			s = tally_stream_find(stream, per_thread);                                 \
+		if (s)                                                                             \
+			count = atomic_load(&s->submitted);                                        \
+		if (!s || !guards_pending(s))                                                      \
+			result = TALLY_REAL(symbol)(stream);                                       \
+		if (s && !result) {                                                                \
+			tally_finished(s, count);                                                  \
+			tally_activity_settle(s->context->device);                                 \
+		}                                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+QUERY(cuStreamQuery, false)
+QUERY(cuStreamQuery_ptsz, true)
+
+/* An event is recorded only when everything guarded before it is done, so its own answer counts. */
+#define EVENT(symbol)                                                                              \
+	CUresult symbol(CUevent hEvent)                                                            \
+	{                                                                                          \
+		struct tally_device *d;                                                            \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result = TALLY_REAL(symbol)(hEvent);                                      \
+                                                                                                   \
+		if (ours && !result && (d = told_device()))                                        \
+			tally_activity_settle(d);                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+EVENT(cuEventSynchronize)
+EVENT(cuEventQuery)
+
+CUresult cuCtxSynchronize(void)
+{
+	struct tally_context *c = NULL;
+	CUresult result;
+
+	if (tally_enter() && tally_on())
+		c = tally_context_current();
+	if (c)
+		tally_drain_context(c);
+	result = TALLY_REAL(cuCtxSynchronize)();
+	if (c && !result)
+		tally_activity_settle(c->device);
+	tally_leave();
+	return result;
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext ctx)
+{
+	bool ours = tally_enter() && tally_on();
+	struct tally_device *d;
+	CUresult result;
+
+	if (ours)
+		tally_drain_all();
+	result = TALLY_REAL(cuCtxSynchronize_v2)(ctx);
+	if (ours && !result && (d = told_device()))
+		tally_activity_settle(d);
+	tally_leave();
+	return result;
+}
+
+#define DESTROY(symbol)                                                                            \
+	CUresult symbol(CUstream stream)                                                           \
+	{                                                                                          \
+		struct tally_stream *s = NULL;                                                     \
+		struct tally_device *d;                                                            \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			s = tally_stream_find(stream, false);                                      \
+		if (s) {                                                                           \
+			d = s->context->device;                                                    \
+			tally_fence(s);                                                            \
+			/* The monitor must not meet a stream that the driver has forgotten. */    \
+			pthread_mutex_lock(&d->lock);                                              \
+			result = TALLY_REAL(symbol)(stream);                                       \
+			if (!result)                                                               \
+				tally_stream_forget(s);                                            \
+			pthread_mutex_unlock(&d->lock);                                            \
+		} else {                                                                           \
+			result = TALLY_REAL(symbol)(stream);                                       \
+		}                                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+DESTROY(cuStreamDestroy)
+DESTROY(cuStreamDestroy_v2)
+
+/*
+ * Captures. Nothing guarded may be under way when one begins: starting it again could land in the
+ * capture. Until the last one ends all launches are opaque.
+ */
+static void count_capture(CUresult result)
+{
+	if (!result)
+		atomic_fetch_add(&tally_process.captures, 1);
+}
+
+#define BEGIN(symbol, parameters, arguments)                                                       \
+	CUresult symbol parameters                                                                 \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (ours)                                                                          \
+			tally_drain_all();                                                         \
+		result = TALLY_REAL(symbol) arguments;                                             \
+		if (ours)                                                                          \
+			count_capture(result);                                                     \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+#define BEGIN_BOTH(symbol, parameters, arguments)                                                  \
+	BEGIN(symbol, parameters, arguments)                                                       \
+	BEGIN(symbol##_ptsz, parameters, arguments)
+BEGIN_BOTH(cuStreamBeginCapture, (CUstream stream), (stream))
+BEGIN_BOTH(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode), (stream, mode))
+BEGIN_BOTH(cuStreamBeginCaptureToGraph,
+	   (CUstream stream, CUgraph hGraph, const CUgraphNode *dependencies,
+	    const CUgraphEdgeData *dependencyData, size_t numDependencies,
+	    CUstreamCaptureMode mode),
+	   (stream, hGraph, dependencies, dependencyData, numDependencies, mode))
+
+#define END(symbol)                                                                                \
+	CUresult symbol(CUstream stream, CUgraph *phGraph)                                         \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on() && tally_stream_captured(stream);          \
+		CUresult result = TALLY_REAL(symbol)(stream, phGraph);                             \
+                                                                                                   \
+		/* A capture that was invalidated ends with an error, and ends. */                 \
+		if (ours && atomic_load(&tally_process.captures))                                  \
+			atomic_fetch_sub(&tally_process.captures, 1);                              \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+END(cuStreamEndCapture)
+END(cuStreamEndCapture_ptsz)
+
+static struct tally_context *find_context(CUcontext handle)
+{
+	struct tally_context *c = NULL;
+
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d && !c; d = d->next) {
+		pthread_mutex_lock(&d->lock);
+		c = d->contexts;
+		while (c && c->handle != handle)
+			c = c->next;
+		pthread_mutex_unlock(&d->lock);
+	}
+	return c;
+}
+
+#define END_CONTEXT(symbol)                                                                        \
+	CUresult symbol(CUcontext ctx)                                                             \
+	{                                                                                          \
+		struct tally_context *c = NULL;                                                    \
+		struct tally_device *d;                                                            \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (tally_enter() && tally_on() && (c = find_context(ctx))) {                      \
+			d = c->device;                                                             \
+			tally_drain_context(c);                                                    \
+			pthread_mutex_lock(&d->lock);                                              \
+			result = TALLY_REAL(symbol)(ctx);                                          \
+			if (!result)                                                               \
+				tally_context_forget(c);                                           \
+			pthread_mutex_unlock(&d->lock);                                            \
+		} else {                                                                           \
+			result = TALLY_REAL(symbol)(ctx);                                          \
+		}                                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+END_CONTEXT(cuCtxDestroy)
+END_CONTEXT(cuCtxDestroy_v2)
+END_CONTEXT(cuCtxDetach)
+
+/* A primary context ends with its last holder; only the driver knows who that is. */
+static void forget_primary(struct tally_device *d, CUdevice dev)
+{
+	unsigned flags;
+	int active = 1;
+
+	if (TALLY_DRIVER(cuDevicePrimaryCtxGetState)(dev, &flags, &active) || active)
+		return;
+	/* Which of the device's contexts was the primary one is not known any more. Records of the
+	 * others are made again when needed. */
+	while (d->contexts)
+		tally_context_forget(d->contexts);
+}
+
+#define END_PRIMARY(symbol)                                                                        \
+	CUresult symbol(CUdevice dev)                                                              \
+	{                                                                                          \
+		struct tally_device *d = NULL;                                                     \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			for (d = atomic_load(&tally_process.devices); d; d = d->next)              \
+				if (d->ordinal == dev)                                             \
+					break;                                                     \
+		if (d) {                                                                           \
+			tally_drain_all();                                                         \
+			pthread_mutex_lock(&d->lock);                                              \
+		}                                                                                  \
+		result = TALLY_REAL(symbol)(dev);                                                  \
+		if (d) {                                                                           \
+			forget_primary(d, dev);                                                    \
+			pthread_mutex_unlock(&d->lock);                                            \
+		}                                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+END_PRIMARY(cuDevicePrimaryCtxRelease)
+END_PRIMARY(cuDevicePrimaryCtxRelease_v2)
+END_PRIMARY(cuDevicePrimaryCtxReset)
+END_PRIMARY(cuDevicePrimaryCtxReset_v2)
