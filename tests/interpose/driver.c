@@ -43,7 +43,7 @@ CUresult cuMemFreeHost(void *pointer)
 }
 
 /* Of two versions only one is there. */
-CUresult cuEventDestroy_v2(CUevent event)
+CUresult cuStreamDestroy_v2(CUstream stream)
 {
 	return ANSWER(5004);
 }
@@ -71,8 +71,8 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 		*function = per_thread ? (void *)cuMemsetD8_v2_ptds : (void *)cuMemsetD8_v2;
 	else if (!strcmp(symbol, "cuMemFree"))
 		*function = version >= 15000 ? (void *)future : (void *)cuMemFree_v2;
-	else if (!strcmp(symbol, "cuEventDestroy") && version >= 4000)
-		*function = (void *)cuEventDestroy_v2;
+	else if (!strcmp(symbol, "cuStreamDestroy") && version >= 4000)
+		*function = (void *)cuStreamDestroy_v2;
 	else if (!strcmp(symbol, "cuDeviceGetCount"))
 		*function = (void *)cuDeviceGetCount;
 	else if (!strcmp(symbol, "cuGetProcAddress"))

@@ -107,7 +107,7 @@ static void proc_address(void **state)
 		{"cuMemFree", "libtally.so", 14000, 0, 5003},
 		/* A later version that the table does not know: not ours to touch. */
 		{"cuMemFree", "libcuda.so.1", 15000, 0, 5006},
-		{"cuEventDestroy", "libtally.so", 12000, 0, 5004},
+		{"cuStreamDestroy", "libtally.so", 12000, 0, 5004},
 	};
 	get_proc_address *get = (get_proc_address *)dlsym(driver, "cuGetProcAddress_v2");
 	CUdriverProcAddressQueryResult status;
