@@ -18,6 +18,9 @@ static const char help[] =
 	"  status    the cache's folder, size and limit (default)\n"
 	"  clear     remove every compiled kernel; programs that run keep what they use\n"
 	"\n"
+	"options:\n"
+	"  --help, --version\n"
+	"\n"
 	"environment:\n"
 	"  TALLY_CACHE_DIR     the folder (default: $XDG_CACHE_HOME/tally, else ~/.cache/tally)\n"
 	"  TALLY_CACHE_SIZE    the limit in MiB (default 1024)\n";

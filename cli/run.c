@@ -22,7 +22,7 @@ static const char help[] =
 	"  --device DEVICE     cuda: the GPU; cpu: Tally's CPU device; auto: the GPU if there is\n"
 	"                      one (default: auto)\n"
 	"  --name NAME         the name that `tally status` shows (default: the program's)\n"
-	"  --help\n"
+	"  --help, --version\n"
 	"\n"
 	"exit status: the program's; 127 when it is not found, 126 when it cannot be run, 1 for\n"
 	"errors of Tally's own before that.\n";

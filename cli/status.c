@@ -19,7 +19,7 @@ static const char help[] =
 	"options:\n"
 	"  --json    one JSON object; times are whole nanoseconds\n"
 	"  --why     explain, for each program, why it runs or waits\n"
-	"  --help\n"
+	"  --help, --version\n"
 	"\n"
 	"exit status: 0, also when no tallyd runs (then no program shares a device); 1 on "
 	"errors.\n";

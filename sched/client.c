@@ -41,7 +41,6 @@ struct tally_client {
 /* Every client of the process, for the handler that runs in a forked child. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tally_client *list;
-static pthread_once_t handlers_once = PTHREAD_ONCE_INIT;
 
 static void before_fork(void)
 {
@@ -74,9 +73,14 @@ static void after_fork_child(void)
 	pthread_mutex_unlock(&list_lock);
 }
 
+/* Not pthread_once(), whose symbol is newer than glibc 2.31, and not under list_lock, which a fork
+ * takes after the lock that registering takes. */
 static void install_handlers(void)
 {
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+	static _Atomic bool installed;
+
+	if (!atomic_exchange(&installed, true))
+		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
 /* Maps the board in `fd` (closes it). A daemon of our version and user made it, and its size is
@@ -207,7 +211,7 @@ struct tally_client *tally_client_connect(const struct tally_client_options *opt
 	} else {
 		ok = tally_socket_path(client->socket, sizeof client->socket, error);
 	}
-	pthread_once(&handlers_once, install_handlers);
+	install_handlers();
 	if (!ok || !join(client, error)) {
 		free(client);
 		return NULL;
