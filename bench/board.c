@@ -15,6 +15,7 @@
 
 #include "sched/client.h"
 #include "sched/daemon.h"
+#include "sched/listener.h"
 
 #define ROUNDS 41
 #define CALLS  20000
@@ -105,6 +106,8 @@ static pid_t start_daemon(void)
 					       .stop_fd = -1};
 	struct tally_error error = {0};
 
+	check(tally_listener_claim(socket_path, &options.lock, &error) == TALLY_CLAIM_OURS,
+	      "cannot lock");
 	struct tally_daemon *daemon = tally_daemon_open(&options, &error);
 	check(daemon, error.message);
 	pid_t pid = fork();

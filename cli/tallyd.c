@@ -19,7 +19,7 @@
 #include "sched/daemon.h"
 #include "sched/listener.h"
 
-#define LOG_LIMIT (1 << 20) /* a longer log file starts anew */
+#define LOG_LIMIT (1 << 20) /* bytes: a longer log file starts anew */
 
 static const char help[] =
 	"usage: tallyd [options]\n"
@@ -123,17 +123,16 @@ static void close_inherited(void)
 	}
 }
 
+static bool log_is_ours;
+
 static bool open_log(const char *socket, struct tally_error *error)
 {
 	char path[PATH_MAX];
-	struct stat is;
 
 	const char *slash = strrchr(socket, '/');
 	if (snprintf(path, sizeof path, "%.*s/tallyd.log", (int)(slash - socket), socket) >=
 	    (int)sizeof path)
 		return tally_fail(error, "the socket path is too long");
-	if (!stat(path, &is) && is.st_size > LOG_LIMIT)
-		unlink(path);
 	int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (log < 0 || nothing < 0)
@@ -144,15 +143,22 @@ static bool open_log(const char *socket, struct tally_error *error)
 	dup2(log, STDERR_FILENO);
 	close(nothing);
 	close(log);
+	log_is_ours = true;
 	return true;
 }
 
 static void write_log(const char *line)
 {
 	struct timespec now;
+	struct stat is;
 	struct tm parts;
 	char stamp[32];
 
+	/* A program that is refused again and again must not fill the disk. In the foreground this
+	 * is the user's own file, or a terminal. */
+	if (log_is_ours && !fstat(STDERR_FILENO, &is) && is.st_size > LOG_LIMIT &&
+	    ftruncate(STDERR_FILENO, 0))
+		return;
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &parts);
 	strftime(stamp, sizeof stamp, "%F %T", &parts);
@@ -217,6 +223,7 @@ static bool run(const struct settings *settings, struct tally_error *error)
 		.idle_ns = settings->idle_s > 0 ? (uint64_t)(settings->idle_s * 1e9) : UINT64_MAX,
 		.log = write_log,
 		.stop_fd = catch_signals(),
+		.lock = lock,
 	};
 	if (options.stop_fd < 0)
 		return tally_fail(error, "cannot watch signals: %s", strerror(errno));

@@ -272,16 +272,25 @@ static void hear(struct tally_daemon *daemon, struct connection *c)
 	}
 }
 
-/* Somebody may have removed our socket (a cleaner of /tmp): put it back. */
-static bool keep_socket(struct tally_daemon *daemon, uint64_t now_ns, struct tally_error *error)
+static bool socket_is_ours(const struct tally_daemon *daemon)
 {
 	struct stat is;
 
+	return !lstat(daemon->options.socket_path, &is) && is.st_ino == daemon->socket_inode &&
+	       is.st_dev == daemon->socket_device;
+}
+
+/* Somebody may have removed our socket (a cleaner of /tmp): put it back, as long as the lock says
+ * that the path is ours to serve. */
+static bool keep_socket(struct tally_daemon *daemon, uint64_t now_ns, struct tally_error *error)
+{
 	if (now_ns < daemon->socket_look_ns)
 		return true;
 	daemon->socket_look_ns = now_ns + SOCKET_LOOK_NS;
-	if (!stat(daemon->options.socket_path, &is) && is.st_ino == daemon->socket_inode &&
-	    is.st_dev == daemon->socket_device)
+	if (!tally_listener_holds(daemon->options.socket_path, daemon->options.lock))
+		return tally_fail(error, "the lock file of %s was removed",
+				  daemon->options.socket_path);
+	if (socket_is_ours(daemon))
 		return true;
 	say(daemon, "the socket was removed: serving it again");
 	return listen_again(daemon, error);
@@ -293,7 +302,8 @@ static bool leave_quietly(struct tally_daemon *daemon, uint64_t now_ns, struct t
 {
 	struct pollfd pending = {.fd = daemon->listener, .events = POLLIN};
 
-	unlink(daemon->options.socket_path);
+	if (socket_is_ours(daemon))
+		unlink(daemon->options.socket_path);
 	if (poll(&pending, 1, 0) <= 0)
 		return true;
 	for (unsigned i = 0; i < CONNECTIONS && poll(&pending, 1, 0) > 0; i++)
@@ -408,6 +418,7 @@ bool tally_daemon_serve(struct tally_daemon *daemon, struct tally_error *error)
 	daemon->members.board->daemon_pid = getpid();
 	daemon->last_busy_ns = tally_board_now();
 	bool ok = serve(daemon, error);
-	unlink(daemon->options.socket_path);
+	if (socket_is_ours(daemon))
+		unlink(daemon->options.socket_path);
 	return ok;
 }

@@ -12,20 +12,22 @@ struct tally_daemon_options {
 	uint64_t quantum_ns; /* how long an equal keeps its turn */
 	uint64_t idle_ns;    /* ends when nobody was there for so long; UINT64_MAX: never */
 	int stop_fd;	     /* ends when this becomes readable; -1: none */
+	int lock;	     /* from tally_listener_claim(); stays the caller's */
 	/* One line per thing that happened (no newline); may be NULL. */
 	void (*log)(const char *line);
 };
 
 struct tally_daemon;
 
-/* Makes the board and the socket. The caller holds the claim (listener.h). The text and policy in
- * `options` have to outlive the daemon. May be followed by fork: the child that serves calls
- * tally_daemon_serve(). NULL with an error. */
+/* Makes the board and the socket. The caller holds the claim in options->lock (listener.h). The
+ * text and policy in `options` have to outlive the daemon. May be followed by fork: the child that
+ * serves calls tally_daemon_serve(). NULL with an error. */
 struct tally_daemon *tally_daemon_open(const struct tally_daemon_options *options,
 				       struct tally_error *error);
 
-/* Serves until stop_fd or idleness: true then; false with an error when it cannot go on. Removes
- * the socket in either case. */
+/* Serves until stop_fd or idleness: true then; false with an error when it cannot go on, or when
+ * the lock file was removed (another daemon may serve then). Removes the socket if it is still
+ * ours. */
 bool tally_daemon_serve(struct tally_daemon *daemon, struct tally_error *error);
 
 void tally_daemon_close(struct tally_daemon *daemon);

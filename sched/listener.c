@@ -43,6 +43,16 @@ enum tally_claim tally_listener_claim(const char *socket_path, int *lock, struct
 	return TALLY_CLAIM_OURS;
 }
 
+bool tally_listener_holds(const char *socket_path, int lock)
+{
+	struct stat held, named;
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof path, "%s.lock", socket_path) < (int)sizeof path &&
+	       !fstat(lock, &held) && !lstat(path, &named) && held.st_ino == named.st_ino &&
+	       held.st_dev == named.st_dev;
+}
+
 int tally_listener_open(const char *socket_path, struct tally_error *error)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -3,6 +3,8 @@
 #ifndef TALLY_SCHED_LISTENER_H
 #define TALLY_SCHED_LISTENER_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 enum tally_claim {
@@ -15,6 +17,10 @@ enum tally_claim {
  * ends with the process, however it ends; it is inherited over fork. */
 enum tally_claim tally_listener_claim(const char *socket_path, int *lock,
 				      struct tally_error *error);
+
+/* Whether `lock` is still the lock file of the socket: false when somebody removed it or its
+ * folder, so that another daemon may serve the path by now. */
+bool tally_listener_holds(const char *socket_path, int lock);
 
 /* A listening socket at `socket_path`, put in place of whatever was there in one step, so that no
  * client ever meets a socket that does not answer. Only for the holder of the lock. Descriptor

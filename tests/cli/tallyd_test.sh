@@ -48,6 +48,27 @@ same "$(daemon_pid)" "$pid"
 kill -TERM "$pid"
 until_true 5 dead "$pid"
 
+# Somebody removed the whole folder, lock and all, and a new daemon serves: the old one sees that it was
+# replaced, and leaves the new socket alone.
+run 0 "$bin/tallyd" --idle-timeout 30
+old=$(daemon_pid)
+rm -r "$work/s"
+run 0 "$bin/tallyd" --idle-timeout 30
+pid=$(daemon_pid)
+[ "$pid" != "$old" ] || fail "the old daemon still serves"
+until_true 5 dead "$old"
+same "$(daemon_pid)" "$pid"
+kill -TERM "$pid"
+until_true 5 dead "$pid"
+
+# A log that grew too long starts anew.
+run 0 "$bin/tallyd" --idle-timeout 30
+pid=$(daemon_pid)
+head -c 1100000 /dev/zero >>"$work/s/tallyd.log"
+kill -TERM "$pid"
+until_true 5 dead "$pid"
+[ "$(stat -c %s "$work/s/tallyd.log")" -lt 10000 ] || fail "the log was not cut"
+
 # Idle: ends by itself, but not while a program is there.
 run 0 "$bin/tallyd" --idle-timeout 0.4
 mkfifo "$work/hold"

@@ -61,6 +61,35 @@ static void test_killed_while_active_releases_others(void **state)
 	tally_client_disconnect(low);
 }
 
+/* The same at random points of a program that stores and sleeps all the time: nothing of it stays.
+ */
+static void test_killed_at_random_points_leaves_nothing(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client *low = harness_connect(h, 0);
+	const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
+
+	assert_non_null(board);
+	for (unsigned i = 0; i < 40; i++) {
+		pid_t pid = fork();
+		if (!pid) {
+			struct tally_client *high = harness_connect(h, TALLY_PRIORITY_HIGH);
+			for (bool active = true;; active = !active) {
+				tally_client_set_active(high, active);
+				tally_client_wait(high, tally_client_epoch(high), 1000);
+			}
+		}
+		usleep(500 + i * 131);
+		harness_end(pid, SIGKILL);
+		for (unsigned ms = 0; board->slots_end > 1 && ms < 1000; ms++)
+			usleep(1000);
+		assert_int_equal(board->slots_end, 1);
+		assert_false(tally_client_must_yield(low));
+	}
+	munmap((void *)board, sizeof *board);
+	tally_client_disconnect(low);
+}
+
 /* A forked child inherits the socket; it must not keep its dead parent's membership alive. */
 static void test_killed_with_living_child_releases_others(void **state)
 {
@@ -319,6 +348,7 @@ int main(void)
 		TEST(test_higher_priority_holds_lower),
 		TEST(test_other_device_does_not_matter),
 		TEST(test_killed_while_active_releases_others),
+		TEST(test_killed_at_random_points_leaves_nothing),
 		TEST(test_killed_with_living_child_releases_others),
 		TEST(test_forked_child_joins_anew),
 		TEST(test_sleeper_wakes_on_change_and_on_death),
