@@ -72,18 +72,18 @@ static void resolve(bool available)
 
 static void before_fork(void)
 {
-	cudart_registry_fork(true);
+	cudart_registry_fork(CUDART_FORK_BEFORE);
 }
 
 static void after_fork(void)
 {
-	cudart_registry_fork(false);
+	cudart_registry_fork(CUDART_FORK_PARENT);
 }
 
 /* The driver's threads, queues and locks do not survive in the child. */
 static void in_child(void)
 {
-	cudart_registry_fork(false);
+	cudart_registry_fork(CUDART_FORK_CHILD);
 	if (atomic_load(&started))
 		atomic_store(&forked, true);
 }

@@ -73,8 +73,9 @@ cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *by
 /* After the process began to exit nothing may be unloaded: the driver may be gone. */
 void cudart_registry_close(void);
 
-/* Locks of the registry round fork(). */
-void cudart_registry_fork(bool before);
+/* Keeps the registry whole over fork(). */
+enum cudart_fork { CUDART_FORK_BEFORE, CUDART_FORK_PARENT, CUDART_FORK_CHILD };
+void cudart_registry_fork(enum cudart_fork moment);
 
 /* In an exported function that needs a context: leave with its error when there is none. */
 #define CUDART_ENTER()                                                                             \

@@ -54,12 +54,20 @@ void cudart_registry_close(void)
 	atomic_store(&closing, true);
 }
 
-void cudart_registry_fork(bool before)
+void cudart_registry_fork(enum cudart_fork moment)
 {
-	if (before)
+	switch (moment) {
+	case CUDART_FORK_BEFORE:
 		pthread_rwlock_wrlock(&table.lock);
-	else
+		break;
+	case CUDART_FORK_PARENT:
 		pthread_rwlock_unlock(&table.lock);
+		break;
+	case CUDART_FORK_CHILD:
+		/* glibc knows a writer by its thread id, which is another one here. */
+		table.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
+		break;
+	}
 }
 
 static size_t slot_of(const void *key, size_t capacity)
