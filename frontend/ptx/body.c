@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements of PTX functions (PTX ISA 4.3, 4.5, 7): instructions, labels, scopes, operands. */
+#include <string.h>
+
+#include "frontend/ptx/instruction.h"
+#include "frontend/ptx/parser.h"
+
+static bool operand_list(struct ptx_parser *p, struct ptx_operand *list, int closing)
+{
+	struct ptx_operand **link = &list->first;
+
+	ptx_next(&p->lexer);
+	while (!ptx_is_punct(p, closing)) {
+		if (!(*link = ptx_operand(p)))
+			return false;
+		link = &(*link)->next;
+		if (!ptx_accept(p, ','))
+			break;
+	}
+	return ptx_expect(p, closing);
+}
+
+/* +4, -8, +-4 behind an address */
+static bool offset(struct ptx_parser *p, struct ptx_operand *o)
+{
+	struct ptx_constant c;
+
+	if (!ptx_is_punct(p, '+') && !ptx_is_punct(p, '-'))
+		return true;
+	if (!ptx_constant(p, &c))
+		return false;
+	if (c.is_real)
+		return ptx_syntax(&p->lexer, "an address plus a real number");
+	o->bits = c.bits;
+	return true;
+}
+
+/* A name with the %tid.x of special registers; what it means here is looked up at once. */
+static bool name(struct ptx_parser *p, struct ptx_operand *o)
+{
+	struct ptx_token t = p->lexer.token;
+
+	o->symbol = ptx_find(p->module, t.text, t.length);
+	o->name = ptx_take_text(p);
+	if (o->name && o->name[0] == '%' && p->lexer.token.kind == PTX_DOT &&
+	    p->lexer.token.length == 1) {
+		size_t length = strlen(o->name);
+		char *whole = ptx_new(p, length + 3);
+		if (!whole)
+			return false;
+		memcpy(whole, o->name, length);
+		whole[length] = '.';
+		whole[length + 1] = *p->lexer.token.text;
+		o->name = whole;
+		o->symbol = NULL;
+		ptx_next(&p->lexer);
+	}
+	return o->name != NULL;
+}
+
+/* [a+4], [a], [4], and the vendor's [tensor, {x, y}] */
+static bool memory(struct ptx_parser *p, struct ptx_operand *o)
+{
+	o->kind = PTX_O_MEMORY;
+	ptx_next(&p->lexer);
+	if (p->lexer.token.kind == PTX_NAME) {
+		if (!name(p, o) || !offset(p, o))
+			return false;
+	} else {
+		struct ptx_constant c;
+		if (!ptx_constant(p, &c))
+			return false;
+		o->bits = c.bits;
+	}
+	for (struct ptx_operand **link = &o->first; ptx_accept(p, ',');) {
+		if (!(*link = ptx_operand(p)))
+			return false;
+		link = &(*link)->next;
+	}
+	return ptx_expect(p, ']');
+}
+
+static bool number(struct ptx_parser *p, struct ptx_operand *o)
+{
+	struct ptx_constant c;
+
+	if (!ptx_constant(p, &c))
+		return false;
+	o->kind = c.is_real ? PTX_O_FLOAT : PTX_O_INT;
+	o->bits = c.bits;
+	o->real = c.real;
+	o->single = c.single;
+	return true;
+}
+
+static bool operand(struct ptx_parser *p, struct ptx_operand *o)
+{
+	const struct ptx_token *t = &p->lexer.token;
+
+	if (ptx_accept(p, '!'))
+		o->negated = true;
+	if (t->kind == PTX_NAME && t->length == 1 && *t->text == '_') {
+		o->kind = PTX_O_SINK;
+		ptx_next(&p->lexer);
+		return true;
+	}
+	if (t->kind == PTX_NAME) {
+		o->kind = PTX_O_NAME;
+		return name(p, o) && offset(p, o);
+	}
+	if (ptx_is_punct(p, '{')) {
+		o->kind = PTX_O_VECTOR;
+		return operand_list(p, o, '}');
+	}
+	if (ptx_is_punct(p, '(')) {
+		o->kind = PTX_O_LIST;
+		return operand_list(p, o, ')');
+	}
+	if (ptx_is_punct(p, '['))
+		return memory(p, o);
+	if (t->kind == PTX_INT || t->kind == PTX_FLOAT || ptx_is_punct(p, '-') ||
+	    ptx_is_punct(p, '+') || ptx_is_punct(p, '~'))
+		return number(p, o);
+	return ptx_unexpected(p, "an operand");
+}
+
+struct ptx_operand *ptx_operand(struct ptx_parser *p)
+{
+	struct ptx_operand *o = ptx_new(p, sizeof *o);
+	bool ok;
+
+	if (!o)
+		return NULL;
+	if (p->nesting >= PTX_MAX_DEPTH) {
+		ptx_syntax(&p->lexer, "operand is nested too deeply");
+		return NULL;
+	}
+	p->nesting++;
+	o->line = p->lexer.token.line;
+	o->column = p->lexer.token.column;
+	o->text = p->lexer.token.text;
+	ok = operand(p, o);
+	/* Where the next token starts is past white space too; the vendor's printer trims it. */
+	o->length = (size_t)(p->lexer.token.text - o->text);
+	if (ok && ptx_accept(p, '|'))
+		ok = (o->second = ptx_operand(p)) != NULL;
+	p->nesting--;
+	return ok ? o : NULL;
+}
+
+static bool append(struct ptx_parser *p, struct ptx_statement *s)
+{
+	if (p->function->last)
+		p->function->last->next = s;
+	else
+		p->function->first = s;
+	p->function->last = s;
+	return true;
+}
+
+/* The label of that name in the function, made when it is met first (a forward branch). */
+struct ptx_symbol *ptx_label(struct ptx_parser *p, const char *text, size_t length)
+{
+	struct ptx_symbol *s = ptx_find(p->module, text, length);
+
+	if (s && s->kind == PTX_LABEL)
+		return s;
+	s = ptx_add(p->module, text, length, PTX_LABEL, p->module->depth);
+	if (!s) {
+		ptx_syntax(&p->lexer, "the file needs too much memory");
+		return NULL;
+	}
+	s->line = p->lexer.token.line;
+	s->column = p->lexer.token.column;
+	return s;
+}
+
+static bool modifiers(struct ptx_parser *p, struct ptx_statement *s, const char *from)
+{
+	unsigned types = 0;
+	const char *end = p->lexer.token.text;
+
+	while (p->lexer.token.kind == PTX_DOT) {
+		const struct ptx_token t = p->lexer.token;
+		enum ptx_type type = ptx_type_find(t.text, t.length);
+		if (s->modifiers == PTX_MAX_MODIFIERS || (type && types == 4))
+			return ptx_syntax(&p->lexer, "too many modifiers");
+		if (type)
+			s->type[types++] = type;
+		if (!(s->modifier[s->modifiers++] = ptx_take_text(p)))
+			return false;
+		end = t.text + t.length;
+	}
+	char *opcode = ptx_new(p, (size_t)(end - from) + 1);
+	if (!opcode)
+		return false;
+	/* As written but for white space before a dot. */
+	for (char *out = opcode; from < end; from++)
+		if ((unsigned char)*from > ' ')
+			*out++ = *from;
+	s->opcode = opcode;
+	return true;
+}
+
+static bool instruction(struct ptx_parser *p, struct ptx_operand *guard)
+{
+	struct ptx_statement *s = ptx_new(p, sizeof *s);
+	const char *from = p->lexer.token.text;
+
+	if (!s)
+		return false;
+	s->kind = PTX_S_INSTRUCTION;
+	s->line = p->lexer.token.line;
+	s->column = p->lexer.token.column;
+	s->guard = guard;
+	if (p->lexer.token.kind != PTX_NAME)
+		return ptx_unexpected(p, "an instruction");
+	if (!(s->name = ptx_take_text(p)) || !modifiers(p, s, from))
+		return false;
+	while (!ptx_is_punct(p, ';')) {
+		if (s->operands == PTX_MAX_OPERANDS)
+			return ptx_syntax(&p->lexer, "too many operands");
+		if (!(s->operand[s->operands++] = ptx_operand(p)))
+			return false;
+		if (!ptx_accept(p, ','))
+			break;
+	}
+	/* The last instruction of an asm string may lack its semicolon. */
+	if (p->lexer.token.kind != PTX_END || p->module->depth > 1 || p->lexer.failed)
+		if (!ptx_expect(p, ';'))
+			return false;
+	struct ptx_operand *target = s->operands ? s->operand[0] : NULL;
+	if (!strcmp(s->name, "bra") && target && target->kind == PTX_O_NAME &&
+	    !(target->symbol = ptx_label(p, target->name, strlen(target->name))))
+		return false;
+	return append(p, s);
+}
+
+static bool guarded(struct ptx_parser *p)
+{
+	struct ptx_operand *guard = ptx_new(p, sizeof *guard);
+
+	ptx_next(&p->lexer);
+	if (!guard)
+		return false;
+	guard->line = p->lexer.token.line;
+	guard->column = p->lexer.token.column;
+	guard->negated = ptx_accept(p, '!');
+	guard->kind = PTX_O_NAME;
+	if (p->lexer.token.kind != PTX_NAME)
+		return ptx_unexpected(p, "a predicate");
+	return name(p, guard) && instruction(p, guard);
+}
+
+/* .branchtargets a, b; .calltargets f, g; */
+static bool targets(struct ptx_parser *p, struct ptx_symbol *s, bool labels)
+{
+	unsigned capacity = 0;
+
+	s->kind = PTX_TARGETS;
+	do {
+		ptx_next(&p->lexer);
+		if (p->lexer.token.kind != PTX_NAME)
+			return ptx_unexpected(p, "a label");
+		if (s->targets == capacity) {
+			capacity = capacity ? capacity * 2 : 8;
+			struct ptx_symbol **more = ptx_new(p, capacity * sizeof *more);
+			if (!more)
+				return false;
+			if (s->targets)
+				memcpy(more, s->target, s->targets * sizeof *more);
+			s->target = more;
+		}
+		const struct ptx_token *t = &p->lexer.token;
+		struct ptx_symbol *target = labels ? ptx_label(p, t->text, t->length) : s;
+		if (!target)
+			return false;
+		s->target[s->targets++] = target;
+		ptx_next(&p->lexer);
+	} while (ptx_is_punct(p, ','));
+	return ptx_expect(p, ';');
+}
+
+/* name: .callprototype (.param .b32 _) _ (.param .b64 _) .noreturn; */
+static bool prototype(struct ptx_parser *p, struct ptx_symbol *s)
+{
+	struct ptx_function *f = ptx_new(p, sizeof *f);
+
+	ptx_next(&p->lexer);
+	if (!f || !ptx_scope_open(p->module))
+		return ptx_syntax(&p->lexer, "scopes are nested too deeply");
+	s->kind = PTX_PROTOTYPE;
+	s->function = f;
+	f->symbol = s;
+	f->name = s->name;
+	if (ptx_is_punct(p, '(') && !ptx_parameter_list(p, &f->results))
+		return false;
+	if (p->lexer.token.kind != PTX_NAME)
+		return ptx_unexpected(p, "'_'");
+	ptx_next(&p->lexer);
+	if (ptx_is_punct(p, '(') && !ptx_parameter_list(p, &f->parameters))
+		return false;
+	while (p->lexer.token.kind == PTX_DOT || p->lexer.token.kind == PTX_INT) {
+		f->no_return |= ptx_is_dot(p, "noreturn");
+		ptx_next(&p->lexer);
+	}
+	ptx_scope_close(p->module);
+	return ptx_expect(p, ';');
+}
+
+static bool label(struct ptx_parser *p, struct ptx_token t)
+{
+	struct ptx_symbol *s = ptx_label(p, t.text, t.length);
+	struct ptx_statement *statement = ptx_new(p, sizeof *statement);
+
+	/* An inner scope's label of the same name is another one. */
+	if (s && s->depth < p->module->depth)
+		s = ptx_add(p->module, t.text, t.length, PTX_LABEL, p->module->depth);
+	if (!s || !statement)
+		return false;
+	if (s->defined)
+		return ptx_syntax(&p->lexer, "label '%s' is defined twice", s->name);
+	s->defined = true;
+	if (ptx_is_dot(p, "branchtargets") || ptx_is_dot(p, "calltargets"))
+		return targets(p, s, ptx_is_dot(p, "branchtargets"));
+	if (ptx_is_dot(p, "callprototype"))
+		return prototype(p, s);
+	statement->kind = PTX_S_LABEL;
+	statement->line = t.line;
+	statement->column = t.column;
+	statement->label = s;
+	return append(p, statement);
+}
+
+/* A name followed by a colon is a label; anything else that starts with a name an instruction. */
+static bool label_or_instruction(struct ptx_parser *p)
+{
+	struct ptx_lexer saved = p->lexer;
+
+	ptx_next(&p->lexer);
+	if (ptx_accept(p, ':'))
+		return label(p, saved.token);
+	if (p->lexer.failed)
+		return false;
+	p->lexer = saved;
+	return instruction(p, NULL);
+}
+
+static bool statement(struct ptx_parser *p)
+{
+	static const struct ptx_symbol no_linkage;
+	bool done;
+
+	if (ptx_is_punct(p, '@'))
+		return guarded(p);
+	if (p->lexer.token.kind == PTX_NAME)
+		return label_or_instruction(p);
+	if (ptx_accept(p, ';'))
+		return true;
+	if (!ptx_pragma_or_loc(p, &done) || done)
+		return !p->lexer.failed;
+	if (ptx_is_space(p))
+		return ptx_declaration(p, &no_linkage);
+	return ptx_unexpected(p, "a statement");
+}
+
+/* Scopes are a counter, not recursion: the stack does not grow with the input. */
+bool ptx_block(struct ptx_parser *p)
+{
+	unsigned outer = p->module->depth;
+
+	while (p->lexer.token.kind != PTX_END) {
+		if (ptx_is_punct(p, '}')) {
+			if (p->module->depth == outer)
+				return true;
+			if (!ptx_scope_close(p->module))
+				return ptx_syntax(&p->lexer, "the file needs too much memory");
+			ptx_next(&p->lexer);
+		} else if (ptx_accept(p, '{')) {
+			if (!ptx_scope_open(p->module))
+				return ptx_syntax(&p->lexer, "scopes are nested too deeply");
+		} else if (!statement(p)) {
+			return false;
+		}
+	}
+	if (!p->lexer.failed && p->module->depth != outer)
+		return ptx_unexpected(p, "'}'");
+	return !p->lexer.failed;
+}

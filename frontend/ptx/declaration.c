@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Declarations of PTX (PTX ISA 5.4): variables of every space, parameters, initialisers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/ptx/parser.h"
+
+/* No device has more memory in one address range; it keeps size arithmetic far from overflow. */
+#define MAX_ELEMENTS ((uint64_t)1 << 40)
+
+static const struct {
+	const char *word;
+	enum ptx_space space;
+} spaces[] = {
+	{"reg", PTX_REG},     {"global", PTX_GLOBAL}, {"shared", PTX_SHARED},
+	{"const", PTX_CONST}, {"local", PTX_LOCAL},   {"param", PTX_PARAM},
+};
+
+static enum ptx_space space_of(const struct ptx_parser *p)
+{
+	for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+		if (ptx_is_dot(p, spaces[i].word))
+			return spaces[i].space;
+	return PTX_GENERIC;
+}
+
+bool ptx_is_space(const struct ptx_parser *p)
+{
+	return space_of(p) != PTX_GENERIC;
+}
+
+/* .attribute(.managed), .attribute(.unified(1, 2)): a hint for the driver. */
+static bool skip_attribute(struct ptx_parser *p)
+{
+	unsigned open = 0;
+
+	if (!ptx_expect(p, '('))
+		return false;
+	for (open = 1; open && p->lexer.token.kind != PTX_END; ptx_next(&p->lexer))
+		open += ptx_is_punct(p, '(') ? 1u : ptx_is_punct(p, ')') ? -1u : 0;
+	return !open || ptx_unexpected(p, "')'");
+}
+
+/* The type part: .align 8 .v2 .f32, and a parameter's .ptr .global .align 4. */
+static bool type_part(struct ptx_parser *p, struct ptx_symbol *s)
+{
+	static const char *const refused[] = {"texref", "samplerref", "surfref"};
+
+	while (p->lexer.token.kind == PTX_DOT) {
+		const struct ptx_token *t = &p->lexer.token;
+		enum ptx_type type = ptx_type_find(t->text, t->length);
+		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+			if (ptx_is_dot(p, refused[i]))
+				return ptx_syntax(&p->lexer,
+						  ".%s variables have no neutral meaning; use "
+						  "bindless handles",
+						  refused[i]);
+		if (type && s->type)
+			return ptx_unexpected(p, "one type only");
+		if (type == PTX_b128)
+			return ptx_syntax(&p->lexer, "128-bit values (.b128) are not supported");
+		if (type) {
+			s->type = type;
+		} else if (ptx_is_dot(p, "align")) {
+			uint64_t align;
+			ptx_next(&p->lexer);
+			if (!ptx_unsigned_constant(p, &align, 1 << 20, "the alignment"))
+				return false;
+			if (!align || align & (align - 1))
+				return ptx_syntax(&p->lexer, "the alignment is no power of two");
+			/* After .ptr it is that of what the parameter points to. */
+			if (!s->is_pointer)
+				s->align = (unsigned)align;
+			continue;
+		} else if (ptx_is_dot(p, "ptr")) {
+			s->is_pointer = true;
+		} else if (ptx_is_dot(p, "v2") || ptx_is_dot(p, "v4") || ptx_is_dot(p, "v8")) {
+			s->vector = (unsigned)(t->text[1] - '0');
+		} else if (ptx_is_dot(p, "attribute")) {
+			ptx_next(&p->lexer);
+			if (!skip_attribute(p))
+				return false;
+			continue;
+		} else if (!s->is_pointer || !ptx_is_space(p)) {
+			return ptx_unexpected(p, "a type");
+		}
+		ptx_next(&p->lexer);
+	}
+	return s->type || ptx_unexpected(p, "a type");
+}
+
+static bool dimensions(struct ptx_parser *p, struct ptx_symbol *s)
+{
+	while (ptx_accept(p, '[')) {
+		uint64_t n = 0;
+		bool open = ptx_is_punct(p, ']');
+		if (!open && !ptx_unsigned_constant(p, &n, MAX_ELEMENTS, "the array size"))
+			return false;
+		if (open && s->is_array)
+			return ptx_syntax(&p->lexer, "only the first dimension may be open");
+		s->is_array = true;
+		if (n && s->elements > MAX_ELEMENTS / n)
+			return ptx_syntax(&p->lexer, "the array is too large");
+		s->elements *= n;
+		if (!ptx_expect(p, ']'))
+			return false;
+	}
+	return true;
+}
+
+static struct ptx_value *initialiser(struct ptx_parser *p);
+
+static bool initialiser_list(struct ptx_parser *p, struct ptx_value *list)
+{
+	struct ptx_value **link = &list->first;
+
+	list->kind = PTX_V_LIST;
+	ptx_next(&p->lexer);
+	while (!ptx_is_punct(p, '}')) {
+		if (!(*link = initialiser(p)))
+			return false;
+		link = &(*link)->next;
+		if (!ptx_accept(p, ','))
+			break;
+	}
+	return ptx_expect(p, '}');
+}
+
+/* name, name+4, generic(name)+4 */
+static bool initialiser_address(struct ptx_parser *p, struct ptx_value *v)
+{
+	struct ptx_constant offset = {0};
+
+	v->kind = PTX_V_ADDRESS;
+	v->name = ptx_take_text(p);
+	if (v->name && !strcmp(v->name, "generic") && ptx_accept(p, '(')) {
+		v->generic = true;
+		if (p->lexer.token.kind != PTX_NAME)
+			return ptx_unexpected(p, "a variable");
+		v->name = ptx_take_text(p);
+		if (!ptx_expect(p, ')'))
+			return false;
+	}
+	if ((ptx_is_punct(p, '+') || ptx_is_punct(p, '-')) && !ptx_constant(p, &offset))
+		return false;
+	if (offset.is_real)
+		return ptx_syntax(&p->lexer, "an address plus a real number");
+	v->bits = offset.bits;
+	return v->name != NULL;
+}
+
+static struct ptx_value *initialiser(struct ptx_parser *p)
+{
+	struct ptx_value *v = ptx_new(p, sizeof *v);
+	struct ptx_constant c;
+	bool ok;
+
+	if (!v)
+		return NULL;
+	if (p->nesting >= PTX_MAX_DEPTH) {
+		ptx_syntax(&p->lexer, "initialiser is nested too deeply");
+		return NULL;
+	}
+	p->nesting++;
+	v->line = p->lexer.token.line;
+	v->column = p->lexer.token.column;
+	if (ptx_is_punct(p, '{')) {
+		ok = initialiser_list(p, v);
+	} else if (p->lexer.token.kind == PTX_NAME) {
+		ok = initialiser_address(p, v);
+	} else {
+		ok = ptx_constant(p, &c);
+		if (ok && ptx_is_punct(p, '('))
+			ok = ptx_syntax(
+				&p->lexer,
+				"byte masks of addresses in initialisers are not supported");
+		v->kind = c.is_real ? PTX_V_FLOAT : PTX_V_INT;
+		v->bits = c.bits;
+		v->real = c.real;
+	}
+	p->nesting--;
+	return ok ? v : NULL;
+}
+
+/* An open array takes its size from its initialiser. */
+static void close_array(struct ptx_symbol *s)
+{
+	if (!s->is_array || s->elements || !s->initialiser)
+		return;
+	for (const struct ptx_value *v = s->initialiser->first; v; v = v->next)
+		s->elements++;
+}
+
+static void append_variable(struct ptx_parser *p, struct ptx_symbol *s)
+{
+	if (p->function) {
+		s->next = p->function->variables;
+		p->function->variables = s;
+	} else {
+		*p->module->last_variable = s;
+		p->module->last_variable = &s->next;
+	}
+}
+
+/* A second declaration of a module's variable (extern, then the definition) is the same thing. */
+static struct ptx_symbol *redeclared(struct ptx_parser *p, const struct ptx_symbol *linkage)
+{
+	struct ptx_symbol *old;
+
+	if (p->function)
+		return NULL;
+	old = ptx_find(p->module, p->lexer.token.text, p->lexer.token.length);
+	if (old && old->kind == PTX_VARIABLE && old->space == linkage->space &&
+	    (old->is_extern || linkage->is_extern))
+		return old;
+	return NULL;
+}
+
+static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
+{
+	const struct ptx_token *t = &p->lexer.token;
+	struct ptx_symbol *s;
+	bool again;
+
+	if (t->kind != PTX_NAME)
+		return ptx_unexpected(p, "a name");
+	s = redeclared(p, common);
+	again = s != NULL;
+	if (!s)
+		s = ptx_add(p->module, t->text, t->length, PTX_VARIABLE, p->module->depth);
+	if (!s)
+		return ptx_syntax(&p->lexer, "the file needs too much memory");
+	if (!again || !common->is_extern)
+		ptx_assign(s, common);
+	s->line = t->line;
+	s->column = t->column;
+	ptx_next(&p->lexer);
+	if (s->space == PTX_REG && ptx_accept(p, '<')) {
+		uint64_t n;
+		if (p->lexer.token.kind != PTX_INT)
+			return ptx_unexpected(p, "a number of registers");
+		n = p->lexer.token.value;
+		if (n > 100000000)
+			return ptx_syntax(&p->lexer, "too many registers");
+		ptx_next(&p->lexer);
+		s->kind = PTX_RANGE;
+		s->range = (uint32_t)n;
+		return ptx_expect(p, '>');
+	}
+	s->elements = 1;
+	s->is_array = false;
+	if (!dimensions(p, s))
+		return false;
+	if (ptx_accept(p, '=')) {
+		if (s->space != PTX_GLOBAL && s->space != PTX_CONST)
+			return ptx_syntax(&p->lexer, "only .global and .const have initialisers");
+		if (!(s->initialiser = initialiser(p)))
+			return false;
+		close_array(s);
+	}
+	if (s->space != PTX_REG && !again)
+		append_variable(p, s);
+	return true;
+}
+
+bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage)
+{
+	struct ptx_symbol common = *linkage;
+
+	common.kind = PTX_VARIABLE;
+	common.vector = 1;
+	common.space = space_of(p);
+	ptx_next(&p->lexer);
+	if (!type_part(p, &common))
+		return false;
+	do {
+		if (!one_name(p, &common))
+			return false;
+	} while (ptx_accept(p, ','));
+	return ptx_expect(p, ';');
+}
+
+/* ( .param .u64 .ptr .global .align 4 name, .param .align 8 .b8 name[16], .reg .b32 r ) */
+bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list)
+{
+	struct ptx_symbol **link = list;
+
+	if (!ptx_expect(p, '('))
+		return false;
+	while (!ptx_is_punct(p, ')')) {
+		struct ptx_symbol common = {.kind = PTX_VARIABLE, .vector = 1};
+		struct ptx_symbol *s;
+		common.space = space_of(p);
+		if (common.space != PTX_PARAM && common.space != PTX_REG)
+			return ptx_unexpected(p, "'.param'");
+		ptx_next(&p->lexer);
+		if (!type_part(p, &common))
+			return false;
+		if (p->lexer.token.kind != PTX_NAME)
+			return ptx_unexpected(p, "a parameter's name");
+		s = ptx_add(p->module, p->lexer.token.text, p->lexer.token.length, PTX_VARIABLE,
+			    p->module->depth);
+		if (!s)
+			return ptx_syntax(&p->lexer, "the file needs too much memory");
+		common.line = p->lexer.token.line;
+		common.column = p->lexer.token.column;
+		ptx_assign(s, &common);
+		ptx_next(&p->lexer);
+		if (!dimensions(p, s))
+			return false;
+		*link = s;
+		link = &s->next;
+		if (!ptx_accept(p, ','))
+			break;
+	}
+	return ptx_expect(p, ')');
+}

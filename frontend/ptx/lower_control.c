@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Branches and ends of threads (PTX ISA 9.7.12). */
+#include <string.h>
+
+#include "frontend/ptx/lift.h"
+
+LLVMBasicBlockRef ptx_label_block(struct ptx_lift *l, struct ptx_symbol *label)
+{
+	while (label->from)
+		label = label->from;
+	if (!label->block)
+		label->block = ptx_new_block(l, label->name);
+	return label->block;
+}
+
+bool ptx_lower_branch(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	struct ptx_symbol *label = s->operand[0]->symbol;
+
+	if (!label || label->kind != PTX_LABEL)
+		return ptx_fail(l, s, "'%s' is no label", s->operand[0]->name);
+	LLVMBuildBr(l->builder, ptx_label_block(l, label));
+	return true;
+}
+
+/* An index beyond the list is undefined in PTX: it goes to the last label here. */
+bool ptx_lower_branch_index(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	struct ptx_symbol *list = s->operand[1]->symbol;
+	LLVMValueRef index = ptx_source(l, s, 0, PTX_u32), v;
+
+	if (!list || list->kind != PTX_TARGETS)
+		return ptx_fail(l, s, "'%s' is no .branchtargets", s->operand[1]->name);
+	v = LLVMBuildSwitch(l->builder, index, ptx_label_block(l, list->target[list->targets - 1]),
+			    list->targets);
+	for (unsigned i = 0; i + 1 < list->targets; i++)
+		LLVMAddCase(v, LLVMConstInt(l->i32, i, 0), ptx_label_block(l, list->target[i]));
+	return !l->failed;
+}
+
+/* `exit` in a kernel is its return; elsewhere it ends the thread. */
+bool ptx_lower_exit(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	if (!strcmp(s->row->operation, "ret") || l->function->is_entry) {
+		ptx_build_return(l);
+		return !l->failed;
+	}
+	ptx_operation(l, "tally.exit", 0, NULL, NULL, NULL, NULL);
+	LLVMBuildUnreachable(l->builder);
+	return !l->failed;
+}
+
+bool ptx_lower_trap(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	ptx_operation(l, "tally.trap", 0, NULL, NULL, NULL, NULL);
+	LLVMBuildUnreachable(l->builder);
+	return !l->failed && s != NULL;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the PTX parser share. */
+#ifndef TALLY_FRONTEND_PTX_PARSER_H
+#define TALLY_FRONTEND_PTX_PARSER_H
+
+#include "frontend/ptx/lexer.h"
+#include "frontend/ptx/ptx.h"
+
+struct ptx_parser {
+	struct ptx_lexer lexer;
+	struct ptx_module *module;
+	struct ptx_function *function; /* whose body is being read */
+	unsigned nesting;	       /* of expressions and operands */
+};
+
+/* After any failure the current token is PTX_END, so loops end by themselves. All return false
+ * (NULL) on failure, with the error set. */
+
+bool ptx_is_punct(const struct ptx_parser *p, int c);
+bool ptx_is_dot(const struct ptx_parser *p, const char *word);
+bool ptx_accept(struct ptx_parser *p, int c);
+bool ptx_accept_dot(struct ptx_parser *p, const char *word);
+bool ptx_expect(struct ptx_parser *p, int c);
+/* Reports what was met where `wanted` should stand. */
+bool ptx_unexpected(struct ptx_parser *p, const char *wanted);
+void *ptx_new(struct ptx_parser *p, size_t size);
+const char *ptx_take_text(struct ptx_parser *p); /* the current token's text; moves on */
+
+/* expression.c: constant expressions (PTX ISA 4.6). */
+struct ptx_constant {
+	bool is_real, is_unsigned, single;
+	uint64_t bits;
+	double real;
+};
+bool ptx_constant(struct ptx_parser *p, struct ptx_constant *value);
+bool ptx_unsigned_constant(struct ptx_parser *p, uint64_t *value, uint64_t limit, const char *what);
+
+/* declaration.c: variables, parameters, their initialisers. */
+bool ptx_is_space(const struct ptx_parser *p);
+bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage);
+bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list);
+
+/* body.c: statements. */
+bool ptx_block(struct ptx_parser *p); /* up to the closing brace, or the end of the text */
+bool ptx_pragma_or_loc(struct ptx_parser *p, bool *done);
+struct ptx_symbol *ptx_label(struct ptx_parser *p, const char *name, size_t length);
+struct ptx_operand *ptx_operand(struct ptx_parser *p);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables of a PTX file as LLVM globals and allocas, with their initialisers. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/ptx/lift.h"
+#include "ir_passes/contract.h"
+
+/* The initialiser of more elements than this is not spelt out by any compiler. */
+enum { MAX_SPELT = 1 << 26 };
+
+static LLVMTypeRef variable_type(struct ptx_lift *l, const struct ptx_symbol *s)
+{
+	LLVMTypeRef element = ptx_storage_type(l, s->type);
+
+	/* A vector variable is laid out like an array of its elements. */
+	if (s->is_array || s->vector > 1)
+		return LLVMArrayType2(element, s->elements * s->vector);
+	return element;
+}
+
+static unsigned natural_align(const struct ptx_symbol *s)
+{
+	unsigned size = (ptx_type_bits(s->type) + 7) / 8 * s->vector;
+
+	return s->align > size ? s->align : size;
+}
+
+static unsigned address_space(enum ptx_space space)
+{
+	return space == PTX_SHARED  ? TALLY_AS_SHARED
+	       : space == PTX_CONST ? TALLY_AS_CONSTANT
+				    : TALLY_AS_GLOBAL;
+}
+
+static bool dynamic_shared(const struct ptx_symbol *s)
+{
+	return s->space == PTX_SHARED && s->is_extern && s->is_array && !s->elements;
+}
+
+bool ptx_declare_variable(struct ptx_lift *l, struct ptx_symbol *s)
+{
+	char name[300];
+	LLVMTypeRef type = variable_type(l, s);
+
+	if (s->space == PTX_LOCAL || s->space == PTX_PARAM) {
+		if (!l->function)
+			return ptx_fail_at(l, s->line, s->column,
+					   "variable '%s': this space is for functions only",
+					   s->name);
+		s->value = ptx_alloca(l, type, natural_align(s), s->name);
+		return true;
+	}
+	if (s->is_extern && !s->initialiser && !dynamic_shared(s))
+		return ptx_fail_at(l, s->line, s->column,
+				   "variable '%s' is declared but not defined in this file",
+				   s->name);
+	/* Shared variables of functions may share a name with another function's. */
+	if (l->function)
+		snprintf(name, sizeof name, "%.140s.%.140s", l->function->name, s->name);
+	else
+		snprintf(name, sizeof name, "%s", s->name);
+	s->value = LLVMAddGlobalInAddressSpace(
+		l->module, type, strlen(s->name) < 140 && l->function ? name : s->name,
+		address_space(s->space));
+	LLVMSetAlignment(s->value, natural_align(s));
+	if (s->space == PTX_SHARED && !dynamic_shared(s)) {
+		LLVMSetInitializer(s->value, LLVMGetUndef(type));
+		LLVMSetLinkage(s->value, LLVMInternalLinkage);
+	}
+	if (s->space == PTX_SHARED)
+		return true;
+	LLVMSetInitializer(s->value, LLVMConstNull(type));
+	/* .const may be written by the host between launches: not an LLVM constant. */
+	LLVMSetLinkage(s->value, LLVMExternalLinkage);
+	return true;
+}
+
+static LLVMValueRef address(struct ptx_lift *l, const struct ptx_value *v, LLVMTypeRef type)
+{
+	struct ptx_symbol *s = ptx_find(l->ptx, v->name, strlen(v->name));
+	LLVMValueRef pointer = s ? s->value : NULL;
+
+	if (!pointer || (s->kind != PTX_VARIABLE && s->kind != PTX_FUNCTION)) {
+		ptx_fail_at(l, v->line, v->column,
+			    "initialiser: '%s' is no variable or function of this file", v->name);
+		return LLVMGetPoison(type);
+	}
+	if (v->generic)
+		pointer = LLVMConstAddrSpaceCast(pointer, LLVMPointerTypeInContext(l->context, 0));
+	if (v->bits) {
+		LLVMValueRef offset = LLVMConstInt(l->i64, v->bits, 0);
+		pointer = LLVMConstGEP2(l->i8, pointer, &offset, 1);
+	}
+	if (LLVMGetTypeKind(type) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(type) != 64) {
+		ptx_fail_at(l, v->line, v->column, "initialiser: an address needs 64 bits");
+		return LLVMGetPoison(type);
+	}
+	return LLVMConstPtrToInt(pointer, type);
+}
+
+static LLVMValueRef scalar(struct ptx_lift *l, const struct ptx_value *v, enum ptx_type type)
+{
+	LLVMTypeRef want = ptx_storage_type(l, type);
+
+	switch (v->kind) {
+	case PTX_V_ADDRESS:
+		return address(l, v, want);
+	case PTX_V_INT:
+		if (type == PTX_f32 || type == PTX_f64)
+			return LLVMConstReal(want, (double)(int64_t)v->bits);
+		return LLVMConstInt(want, v->bits, 0);
+	case PTX_V_FLOAT:
+		if (type == PTX_f32 || type == PTX_f64)
+			return LLVMConstReal(want, v->real);
+		return LLVMConstInt(want, v->bits, 0);
+	case PTX_V_LIST:
+		break;
+	}
+	ptx_fail_at(l, v->line, v->column, "initialiser: more braces than dimensions");
+	return LLVMGetPoison(want);
+}
+
+/* Nested braces are flattened: elements are in memory order, missing ones zero. The inner
+ * dimensions' sizes are not kept, so short inner lists are refused by their count. */
+static size_t count_values(const struct ptx_value *v, bool *nested)
+{
+	size_t n = 0;
+
+	for (; v; v = v->next) {
+		*nested |= v->kind == PTX_V_LIST;
+		n += v->kind == PTX_V_LIST ? count_values(v->first, nested) : 1;
+	}
+	return n;
+}
+
+static void flatten(struct ptx_lift *l, const struct ptx_value *v, enum ptx_type type,
+		    LLVMValueRef *out, size_t *n)
+{
+	for (; v; v = v->next)
+		if (v->kind == PTX_V_LIST)
+			flatten(l, v->first, type, out, n);
+		else
+			out[(*n)++] = scalar(l, v, type);
+}
+
+bool ptx_initialise_variable(struct ptx_lift *l, struct ptx_symbol *s)
+{
+	const struct ptx_value *v = s->initialiser;
+	LLVMTypeRef element = ptx_storage_type(l, s->type);
+	uint64_t elements = s->elements * s->vector;
+	bool nested = false;
+	size_t n = 0, have;
+
+	if (!v || !s->value)
+		return true;
+	if (v->kind != PTX_V_LIST) {
+		if (s->is_array || s->vector > 1)
+			return ptx_fail_at(l, v->line, v->column,
+					   "initialiser of array '%s' needs braces", s->name);
+		LLVMSetInitializer(s->value, scalar(l, v, s->type));
+		return !l->failed;
+	}
+	have = count_values(v->first, &nested);
+	if (have > elements || (nested && have != elements))
+		return ptx_fail_at(l, v->line, v->column,
+				   "initialiser of '%s' has %zu elements, the variable %llu",
+				   s->name, have, (unsigned long long)elements);
+	if (elements > MAX_SPELT)
+		return ptx_fail_at(l, v->line, v->column, "initialised variable '%s' is too large",
+				   s->name);
+	LLVMValueRef *values = calloc(elements ? elements : 1, sizeof *values);
+	if (!values)
+		return ptx_fail_at(l, v->line, v->column, "out of memory");
+	flatten(l, v->first, s->type, values, &n);
+	while (n < elements)
+		values[n++] = LLVMConstNull(element);
+	if (!s->is_array && s->vector == 1 && n == 1)
+		LLVMSetInitializer(s->value, values[0]);
+	else
+		LLVMSetInitializer(s->value, LLVMConstArray2(element, values, n));
+	free(values);
+	return !l->failed;
+}
