@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placeholder until below. */
+/* Integers that were pointers become pointers again. */
 #include "frontend/ptx/lift.h"
 void ptx_restore_pointers(LLVMValueRef function)
 {
