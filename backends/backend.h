@@ -45,18 +45,63 @@ extern const struct tally_lowering tally_lowering_cuda, tally_lowering_hip, tall
 
 /* What every lowering does in the same way (backends/lower.c); see each for its use. */
 
-/* Links `text` (textual IR that defines tally.* operations; only those that `module` uses are kept)
- * into `module`, internal and always-inline. Definitions already present win, so a backend links
- * its own library first and ir_passes/library.ll after it. */
+/*
+ * Links `text` (textual IR, followed by a NUL, that defines tally.* operations; only those that
+ * `module` uses are kept) into `module`, always-inline and discardable. Definitions already present
+ * win, so a backend links its own library first and ir_passes/library.ll after it.
+ */
 bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
 			      struct tally_error *error);
+
+/* ir_passes/library.ll, integer.ll and rounding.ll: portable bodies of the operations that the
+ * backend's own library left open. They use operations that only the backend has: link its own
+ * library once more afterwards. */
+bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error);
+
+/* Links a bitcode file of a vendor (libdevice, ocml): what `module` declares and what that needs,
+ * discardable. False with an error that names the path when it cannot be read. */
+bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tally_error *error);
+
+/* After linking: makes everything but kernels and external variables internal, everything
+ * convergent until the optimiser knows better. */
+void tally_lower_internalise(LLVMModuleRef module);
+
+/* Names the first tally.* operation that is still without a body, and a kernel that reaches it. */
+bool tally_lower_check_complete(LLVMModuleRef module, const char *target,
+				struct tally_error *error);
+
+/*
+ * Maths that a target cannot select. Calls of LLVM's maths intrinsics become calls of
+ * `tally.math.NAME.T` (vectors one element at a time, half and bfloat through float) unless
+ * `selectable` says that the target does NAME itself in that type; `frem` becomes
+ * `tally.math.fmod.T`. Afterwards the backend gives bodies to tally.math.*.
+ */
+bool tally_lower_maths(LLVMModuleRef module, bool (*selectable)(const char *name, LLVMTypeRef type),
+		       struct tally_error *error);
 
 /* Runs an LLVM pass pipeline ("default<O2>"); `machine` may be NULL. */
 bool tally_lower_run_pipeline(LLVMModuleRef module, const char *pipeline, void *machine,
 			      struct tally_error *error);
 
+/* The pipeline of an optimisation level: the library's bodies inlined first. */
+const char *tally_lower_pipeline(int optimise);
+
 /* Refuses kernels locked to another vendor, naming kernel, instruction and place. */
 bool tally_lower_check_vendor(LLVMModuleRef module, const char *vendor, const char *target,
 			      struct tally_error *error);
+
+/* Emits assembly text or an object file; LLVM's diagnostics become the error. */
+bool tally_lower_emit(LLVMModuleRef module, void *machine, bool object, struct tally_buffer *out,
+		      struct tally_error *error);
+
+/* Appends the module as text (TALLY_EMIT_IR). */
+void tally_lower_print(LLVMModuleRef module, struct tally_buffer *out);
+
+/* `--stats`: prints the time since the last call as step `what` to stderr; NULL starts anew. */
+void tally_lower_stats(const struct tally_lower_options *options, const char *what);
+
+/* Runs `argv` (NULL-terminated; looked for in PATH) and waits. False with an error that names the
+ * program, and its own first message, when it is missing or fails. */
+bool tally_lower_run_program(const char *const *argv, struct tally_error *error);
 
 #endif

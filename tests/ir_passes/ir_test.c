@@ -44,3 +44,17 @@ bool ir_test_function_contains(LLVMModuleRef module, const char *function, const
 	LLVMDisposeMessage(text);
 	return found;
 }
+
+LLVMModuleRef ir_test_parse_file(LLVMContextRef context, const char *path)
+{
+	LLVMMemoryBufferRef buffer;
+	LLVMModuleRef module;
+	char *message = NULL;
+
+	if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message) ||
+	    LLVMParseIRInContext(context, buffer, &module, &message)) {
+		fprintf(stderr, "%s: %s\n", path, message);
+		exit(1);
+	}
+	return module;
+}

@@ -11,6 +11,8 @@
 
 /* Parses IR text; ends the test program with LLVM's message when it is no IR. */
 LLVMModuleRef ir_test_parse(LLVMContextRef context, const char *text);
+/* The same from a file. */
+LLVMModuleRef ir_test_parse_file(LLVMContextRef context, const char *path);
 
 /* Whether the module's (or function's) text holds `needle`. */
 bool ir_test_contains(LLVMModuleRef module, const char *needle);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Neutral IR to PTX: what the files of this folder share. */
+#ifndef TALLY_BACKENDS_CUDA_LOWER_H
+#define TALLY_BACKENDS_CUDA_LOWER_H
+
+#include <stdbool.h>
+
+#include "backends/backend.h"
+
+/* One machine. PTX versions are LLVM's numbers: 80 is PTX 8.0. */
+struct tally_cuda_target {
+	const char *name; /* "sm_80", as LLVM and ptxas know it */
+	unsigned sm;	  /* 80 */
+	unsigned ptx;	  /* the oldest PTX version that has all we write for it */
+};
+
+extern const struct tally_cuda_target tally_cuda_targets[]; /* ends with a NULL name */
+extern const char *const tally_cuda_target_names[];	    /* the same, NULL-terminated */
+
+/* The newest PTX version that LLVM writes: for modules that hold a vendor's own instructions. */
+enum { TALLY_CUDA_NEWEST_PTX = 90 };
+
+/*
+ * Gives bodies to tally.math.*: renames them to libdevice's functions and links those. False with
+ * an error that names a function and kernel, and the package to install, when libdevice is missing.
+ */
+bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_error *error);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Neutral IR to PTX, with LLVM's NVPTX backend. */
+#include <stdio.h>
+#include <string.h>
+
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "backends/cuda/lower/cuda_lower.h"
+#include "base/embed.h"
+#include "ir_passes/ir.h"
+
+TALLY_EMBEDDED(tally_cuda_library_ll);
+TALLY_EMBEDDED(tally_cuda_arithmetic_ll);
+TALLY_EMBEDDED(tally_cuda_library_sm75_ll);
+TALLY_EMBEDDED(tally_cuda_library_sm80_ll);
+
+#define TRIPLE "nvptx64-nvidia-cuda"
+
+static const struct tally_cuda_target *find_target(const char *name)
+{
+	for (const struct tally_cuda_target *t = tally_cuda_targets; t->name; t++)
+		if (!strcmp(t->name, name))
+			return t;
+	return NULL;
+}
+
+/* A module that holds the vendor's own instructions may need any PTX version. */
+static bool is_locked(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		if (tally_attribute(function, TALLY_ATTR_VENDOR))
+			return true;
+	return false;
+}
+
+static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *target, bool locked,
+					   int optimise, struct tally_error *error)
+{
+	LLVMTargetMachineRef machine;
+	LLVMTargetRef llvm;
+	char *message = NULL, features[16];
+
+	LLVMInitializeNVPTXTargetInfo();
+	LLVMInitializeNVPTXTarget();
+	LLVMInitializeNVPTXTargetMC();
+	LLVMInitializeNVPTXAsmPrinter();
+	if (LLVMGetTargetFromTriple(TRIPLE, &llvm, &message)) {
+		tally_fail(error, "%s", message);
+		LLVMDisposeMessage(message);
+		return NULL;
+	}
+	snprintf(features, sizeof features, "+ptx%u",
+		 locked ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx);
+	machine = LLVMCreateTargetMachine(llvm, TRIPLE, target->name, features,
+					  optimise ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
+					  LLVMRelocDefault, LLVMCodeModelDefault);
+	if (!machine)
+		tally_fail(error, "LLVM has no machine for %s", target->name);
+	return machine;
+}
+
+static void set_machine(LLVMModuleRef module, LLVMTargetMachineRef machine)
+{
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine);
+
+	LLVMSetTarget(module, TRIPLE);
+	LLVMSetModuleDataLayout(module, layout);
+	LLVMDisposeTargetData(layout);
+}
+
+/* Kernel attributes of the contract as NVPTX spells them. */
+static const struct {
+	const char *neutral, *own;
+} attributes[] = {
+	{TALLY_ATTR_MAXNTID, "nvvm.maxntid"},
+	{TALLY_ATTR_REQNTID, "nvvm.reqntid"},
+	{TALLY_ATTR_MINCTAPERSM, "nvvm.minctasm"},
+	{TALLY_ATTR_CLUSTER, "nvvm.cluster_dim"},
+};
+
+static bool prepare_kernel(LLVMValueRef kernel, const struct tally_cuda_target *target,
+			   struct tally_error *error)
+{
+	const char *warp = tally_attribute(kernel, TALLY_ATTR_WARP);
+	size_t length;
+
+	if (warp && strcmp(warp, "32"))
+		return tally_fail(error,
+				  "kernel '%s' means warps of %s lanes; those of target %s have 32",
+				  LLVMGetValueName2(kernel, &length), warp, target->name);
+	LLVMSetFunctionCallConv(kernel, LLVMPTXKernelCallConv);
+	for (size_t k = 0; k < sizeof attributes / sizeof *attributes; k++) {
+		const char *value = tally_attribute(kernel, attributes[k].neutral);
+
+		if (value)
+			tally_attribute_set(kernel, attributes[k].own, value);
+	}
+	return true;
+}
+
+static bool link_own(LLVMModuleRef module, const struct tally_cuda_target *target,
+		     struct tally_error *error)
+{
+	const struct {
+		const char *text, *end, *name;
+		unsigned since;
+	} parts[] = {
+		{tally_cuda_library_ll, tally_cuda_library_ll_end, "cuda/library.ll", 0},
+		{tally_cuda_arithmetic_ll, tally_cuda_arithmetic_ll_end, "cuda/arithmetic.ll", 0},
+		{tally_cuda_library_sm75_ll, tally_cuda_library_sm75_ll_end, "cuda/library_sm75.ll",
+		 75},
+		{tally_cuda_library_sm80_ll, tally_cuda_library_sm80_ll_end, "cuda/library_sm80.ll",
+		 80},
+	};
+
+	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+		if (target->sm >= parts[k].since &&
+		    !tally_lower_link_library(module, parts[k].text,
+					      (size_t)(parts[k].end - parts[k].text), parts[k].name,
+					      error))
+			return false;
+	return true;
+}
+
+/* What NVPTX selects exactly among the intrinsics that backends/maths.c knows: none of them. */
+static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *target,
+		     const struct tally_lower_options *options, struct tally_error *error)
+{
+	return link_own(module, target, error) && tally_lower_link_portable(module, error) &&
+	       link_own(module, target, error) && tally_lower_maths(module, NULL, error) &&
+	       tally_lower_link_portable(module, error) &&
+	       tally_cuda_maths(module, options->libdevice, error) &&
+	       tally_lower_check_complete(module, target->name, error);
+}
+
+static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
+		 const struct tally_lower_options *options, struct tally_buffer *out,
+		 struct tally_error *error)
+{
+	if (!tally_lower_run_pipeline(module, tally_lower_pipeline(options->optimise), machine,
+				      error))
+		return false;
+	tally_lower_stats(options, "optimise");
+	if (options->emit == TALLY_EMIT_IR) {
+		tally_lower_print(module, out);
+		return true;
+	}
+	if (!tally_lower_emit(module, machine, false, out, error))
+		return false;
+	tally_lower_stats(options, "codegen");
+	return true;
+}
+
+static bool lower(LLVMModuleRef module, const struct tally_lower_options *options,
+		  struct tally_buffer *out, struct tally_error *error)
+{
+	const struct tally_cuda_target *target = find_target(options->target);
+	LLVMTargetMachineRef machine;
+	bool ok;
+
+	if (!target)
+		return tally_fail(error, "unknown CUDA target '%s'", options->target);
+	tally_lower_stats(options, NULL);
+	if (!tally_lower_check_vendor(module, "nvidia", target->name, error))
+		return false;
+	TALLY_EACH_FUNCTION (module, function)
+		if (tally_is_kernel(function) && !prepare_kernel(function, target, error))
+			return false;
+	machine = create_machine(target, is_locked(module), options->optimise, error);
+	if (!machine)
+		return false;
+	set_machine(module, machine);
+	ok = link_all(module, target, options, error);
+	if (ok) {
+		tally_lower_internalise(module);
+		tally_lower_stats(options, "link");
+		ok = emit(module, machine, options, out, error);
+	}
+	LLVMDisposeTargetMachine(machine);
+	return ok;
+}
+
+const struct tally_lowering tally_lowering_cuda = {
+	.vendor = "nvidia",
+	.targets = tally_cuda_target_names,
+	.emits = 1u << TALLY_EMIT_DEFAULT | 1u << TALLY_EMIT_PTX | 1u << TALLY_EMIT_ASM |
+		 1u << TALLY_EMIT_IR,
+	.lower = lower,
+};

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every lowering does in the same way: link libraries, optimise, emit. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <llvm-c/BitReader.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "backends/backend.h"
+#include "base/embed.h"
+#include "ir_passes/ir.h"
+#include "ir_passes/reach.h"
+
+TALLY_EMBEDDED(tally_library_ll);
+TALLY_EMBEDDED(tally_integer_ll);
+TALLY_EMBEDDED(tally_rounding_ll);
+
+static const char *name_of(LLVMValueRef value)
+{
+	size_t length;
+
+	return LLVMGetValueName2(value, &length);
+}
+
+/* Whether library text defines function `name`: a line that starts with "define" names it. */
+static bool text_defines(const char *text, size_t size, const char *name)
+{
+	char needle[160];
+	const char *from = text, *end = text + size;
+	int length = snprintf(needle, sizeof needle, " @%s(", name);
+
+	if (length <= 0 || (size_t)length >= sizeof needle)
+		return false;
+	while ((from = memmem(from, (size_t)(end - from), needle, (size_t)length))) {
+		const char *line = memrchr(text, '\n', (size_t)(from - text));
+
+		line = line ? line + 1 : text;
+		if (!strncmp(line, "define", 6))
+			return true;
+		from += length;
+	}
+	return false;
+}
+
+static bool library_needed(LLVMModuleRef module, const char *text, size_t size)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		if (LLVMIsDeclaration(function) && !strncmp(name_of(function), "tally.", 6) &&
+		    text_defines(text, size, name_of(function)))
+			return true;
+	return false;
+}
+
+/*
+ * Links `library` (consumed). Definitions are made linkonce_odr first: the linker then takes only
+ * those that `module` declares and what they need, and keeps a definition that is there already.
+ */
+static bool link_module(LLVMModuleRef module, LLVMModuleRef library, bool inlined, const char *name,
+			struct tally_error *error)
+{
+	LLVMSetTarget(library, LLVMGetTarget(module));
+	LLVMSetDataLayout(library, LLVMGetDataLayoutStr(module));
+	TALLY_EACH_FUNCTION (library, function) {
+		if (LLVMIsDeclaration(function))
+			continue;
+		LLVMSetLinkage(function, LLVMLinkOnceODRLinkage);
+		if (inlined)
+			tally_add_attribute(function, "alwaysinline", 0);
+	}
+	if (LLVMLinkModules2(module, library))
+		return tally_fail(error, "cannot link %s", name);
+	return true;
+}
+
+bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
+			      struct tally_error *error)
+{
+	LLVMMemoryBufferRef buffer;
+	LLVMModuleRef library;
+	char *message = NULL;
+
+	if (!library_needed(module, text, size))
+		return true;
+	buffer = LLVMCreateMemoryBufferWithMemoryRange(text, size, name, 1);
+	if (LLVMParseIRInContext(LLVMGetModuleContext(module), buffer, &library, &message)) {
+		tally_fail(error, "%s: %s", name, message);
+		LLVMDisposeMessage(message);
+		return false;
+	}
+	return link_module(module, library, true, name, error);
+}
+
+bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
+{
+	const struct {
+		const char *text, *end, *name;
+	} parts[] = {
+		{tally_library_ll, tally_library_ll_end, "library.ll"},
+		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
+		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},
+	};
+
+	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
+		if (!tally_lower_link_library(module, parts[k].text,
+					      (size_t)(parts[k].end - parts[k].text), parts[k].name,
+					      error))
+			return false;
+	return true;
+}
+
+bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tally_error *error)
+{
+	LLVMMemoryBufferRef buffer;
+	LLVMModuleRef library;
+	char *message = NULL;
+
+	if (LLVMCreateMemoryBufferWithContentsOfFile(path, &buffer, &message)) {
+		tally_fail_at(error, path, 0, 0, "%s", message);
+		LLVMDisposeMessage(message);
+		return false;
+	}
+	/* Lazily: only the functions that the linker takes are read. It owns the buffer. */
+	if (LLVMGetBitcodeModuleInContext2(LLVMGetModuleContext(module), buffer, &library)) {
+		LLVMDisposeMemoryBuffer(buffer);
+		return tally_fail_at(error, path, 0, 0, "is no bitcode that LLVM reads");
+	}
+	return link_module(module, library, false, path, error);
+}
+
+void tally_lower_internalise(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		if (LLVMIsDeclaration(function))
+			continue;
+		tally_add_attribute(function, "convergent", 0);
+		if (!tally_is_kernel(function))
+			LLVMSetLinkage(function, LLVMInternalLinkage);
+	}
+	TALLY_EACH_GLOBAL (module, global)
+		if (!LLVMIsDeclaration(global) && LLVMGetLinkage(global) != LLVMExternalLinkage &&
+		    LLVMGetLinkage(global) != LLVMAppendingLinkage)
+			LLVMSetLinkage(global, LLVMInternalLinkage);
+}
+
+/* A kernel that reaches `function`, for messages. */
+static const char *kernel_of(LLVMModuleRef module, LLVMValueRef function)
+{
+	TALLY_EACH_FUNCTION (module, kernel) {
+		struct tally_set reach = {0};
+		bool found;
+
+		if (!tally_is_kernel(kernel))
+			continue;
+		tally_reach(&reach, kernel);
+		found = tally_set_has(&reach, function);
+		tally_set_free(&reach);
+		if (found)
+			return name_of(kernel);
+	}
+	return NULL;
+}
+
+bool tally_lower_check_complete(LLVMModuleRef module, const char *target, struct tally_error *error)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		const char *kernel;
+
+		if (!LLVMIsDeclaration(function) || strncmp(name_of(function), "tally.", 6) ||
+		    !LLVMGetFirstUse(function))
+			continue;
+		kernel = kernel_of(module, function);
+		if (kernel)
+			return tally_fail(error,
+					  "kernel '%s' uses %s, which has no form for target %s",
+					  kernel, name_of(function), target);
+	}
+	return true;
+}
+
+bool tally_lower_run_pipeline(LLVMModuleRef module, const char *pipeline, void *machine,
+			      struct tally_error *error)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef failure = LLVMRunPasses(module, pipeline, machine, options);
+	char *message;
+
+	LLVMDisposePassBuilderOptions(options);
+	if (!failure)
+		return true;
+	message = LLVMGetErrorMessage(failure);
+	tally_fail(error, "pass pipeline '%s': %s", pipeline, message);
+	LLVMDisposeErrorMessage(message);
+	return false;
+}
+
+const char *tally_lower_pipeline(int optimise)
+{
+	static const char *const pipelines[] = {
+		"always-inline,globaldce",
+		"always-inline,globaldce,default<O1>",
+		"always-inline,globaldce,default<O2>",
+		"always-inline,globaldce,default<O3>",
+	};
+
+	return pipelines[optimise < 0 ? 0 : optimise > 3 ? 3 : optimise];
+}
+
+/* "INSTRUCTION at FILE:LINE:COL" into its parts; `file` is "" when there is no place. */
+struct lock {
+	char instruction[256], file[256];
+	unsigned line, column;
+};
+
+static struct lock parse_lock(const char *text)
+{
+	struct lock lock = {0};
+	const char *at = NULL, *next = text, *colon;
+	unsigned line, column;
+
+	while ((next = strstr(next, " at ")))
+		at = next++;
+	snprintf(lock.instruction, sizeof lock.instruction, "%.*s",
+		 (int)(at ? at - text : (long)strlen(text)), text);
+	if (!at)
+		return lock;
+	at += strlen(" at ");
+	colon = strrchr(at, ':');
+	while (colon && colon > at && colon[-1] != ':')
+		colon--;
+	if (colon && colon > at && sscanf(colon - 1, ":%u:%u", &line, &column) == 2) {
+		lock.line = line;
+		lock.column = column;
+		snprintf(lock.file, sizeof lock.file, "%.*s", (int)(colon - 1 - at), at);
+	} else {
+		snprintf(lock.file, sizeof lock.file, "%s", at);
+	}
+	return lock;
+}
+
+bool tally_lower_check_vendor(LLVMModuleRef module, const char *vendor, const char *target,
+			      struct tally_error *error)
+{
+	TALLY_EACH_FUNCTION (module, kernel) {
+		const char *own = tally_attribute(kernel, TALLY_ATTR_VENDOR);
+		const char *locked = tally_attribute(kernel, TALLY_ATTR_LOCKED);
+		struct lock lock;
+
+		if (!tally_is_kernel(kernel) || !own || !strcmp(own, vendor))
+			continue;
+		lock = parse_lock(locked ? locked : "inline asm");
+		return tally_fail_at(error, lock.file[0] ? lock.file : NULL, lock.line, lock.column,
+				     "kernel '%s' is locked to %s by '%s'; target %s has no such "
+				     "instruction",
+				     name_of(kernel), own, lock.instruction, target);
+	}
+	return true;
+}
+
+/* The first error that LLVM reports while it emits. */
+static void collect_diagnostic(LLVMDiagnosticInfoRef info, void *data)
+{
+	char *text;
+
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
+		return;
+	text = LLVMGetDiagInfoDescription(info);
+	for (char *p = text; *p; p++)
+		if (*p == '\n')
+			*p = ' ';
+	tally_fail(data, "%s", text);
+	LLVMDisposeMessage(text);
+}
+
+bool tally_lower_emit(LLVMModuleRef module, void *machine, bool object, struct tally_buffer *out,
+		      struct tally_error *error)
+{
+	LLVMContextRef context = LLVMGetModuleContext(module);
+	LLVMDiagnosticHandler old = LLVMContextGetDiagnosticHandler(context);
+	void *old_data = LLVMContextGetDiagnosticContext(context);
+	struct tally_error reported = {0};
+	LLVMMemoryBufferRef buffer = NULL;
+	char *message = NULL;
+	bool failed;
+
+	LLVMContextSetDiagnosticHandler(context, collect_diagnostic, &reported);
+	failed = LLVMTargetMachineEmitToMemoryBuffer(
+		machine, module, object ? LLVMObjectFile : LLVMAssemblyFile, &message, &buffer);
+	LLVMContextSetDiagnosticHandler(context, old, old_data);
+	if (failed)
+		tally_fail(error, "%s", message ? message : "LLVM cannot emit the module");
+	else if (tally_failed(&reported))
+		tally_fail(error, "%s", reported.message);
+	else
+		tally_buffer_append(out, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+	if (message)
+		LLVMDisposeMessage(message);
+	if (buffer)
+		LLVMDisposeMemoryBuffer(buffer);
+	if (out->failed)
+		tally_fail(error, "out of memory");
+	return !failed && !tally_failed(&reported) && !out->failed;
+}
+
+void tally_lower_print(LLVMModuleRef module, struct tally_buffer *out)
+{
+	char *text = LLVMPrintModuleToString(module);
+
+	tally_buffer_append(out, text, strlen(text));
+	LLVMDisposeMessage(text);
+}
+
+void tally_lower_stats(const struct tally_lower_options *options, const char *what)
+{
+	static struct timespec last; /* one lowering per process at a time */
+	struct timespec now;
+
+	if (!options->stats)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (what)
+		fprintf(stderr, "%-12s %8.2f ms\n", what,
+			(double)(now.tv_sec - last.tv_sec) * 1e3 +
+				(double)(now.tv_nsec - last.tv_nsec) / 1e6);
+	last = now;
+}

@@ -1,0 +1,624 @@
+; SPDX-License-Identifier: Apache-2.0
+; Portable bodies of the contract's operations: what a backend's own library leaves open is taken
+; from here. Integers are in integer.ll, arithmetic with a rounding direction in rounding.ll.
+
+; ---------------------------------------------------------------- threads, lanes
+
+declare i32 @tally.thread.id.x()
+declare i32 @tally.thread.id.y()
+declare i32 @tally.thread.id.z()
+declare i32 @tally.block.size.x()
+declare i32 @tally.block.size.y()
+declare i32 @tally.block.size.z()
+declare i32 @tally.lane.id()
+declare i32 @tally.warp.size()
+declare void @tally.warp.sync(i32) convergent nounwind
+declare { i32, i1 } @tally.shuffle.idx(i32, i32, i32, i32) convergent nounwind
+declare i1 @tally.barrier.or(i32, i32, i1) convergent nounwind
+
+define i32 @tally.library.linear.thread() {
+  %x = call i32 @tally.thread.id.x()
+  %y = call i32 @tally.thread.id.y()
+  %z = call i32 @tally.thread.id.z()
+  %sx = call i32 @tally.block.size.x()
+  %sy = call i32 @tally.block.size.y()
+  %zy = mul i32 %z, %sy
+  %row = add i32 %zy, %y
+  %rows = mul i32 %row, %sx
+  %linear = add i32 %rows, %x
+  ret i32 %linear
+}
+
+define i32 @tally.warp.id() {
+  %linear = call i32 @tally.library.linear.thread()
+  %size = call i32 @tally.warp.size()
+  %warp = udiv i32 %linear, %size
+  ret i32 %warp
+}
+
+define i32 @tally.warp.count() {
+  %sx = call i32 @tally.block.size.x()
+  %sy = call i32 @tally.block.size.y()
+  %sz = call i32 @tally.block.size.z()
+  %xy = mul i32 %sx, %sy
+  %threads = mul i32 %xy, %sz
+  %size = call i32 @tally.warp.size()
+  %less = sub i32 %size, 1
+  %more = add i32 %threads, %less
+  %count = udiv i32 %more, %size
+  ret i32 %count
+}
+
+define i32 @tally.lanemask.eq() {
+  %lane = call i32 @tally.lane.id()
+  %bit = shl i32 1, %lane
+  ret i32 %bit
+}
+
+define i32 @tally.lanemask.lt() {
+  %bit = call i32 @tally.lanemask.eq()
+  %mask = sub i32 %bit, 1
+  ret i32 %mask
+}
+
+define i32 @tally.lanemask.le() {
+  %bit = call i32 @tally.lanemask.eq()
+  %below = sub i32 %bit, 1
+  %mask = or i32 %below, %bit
+  ret i32 %mask
+}
+
+define i32 @tally.lanemask.ge() {
+  %bit = call i32 @tally.lanemask.eq()
+  %mask = sub i32 0, %bit
+  ret i32 %mask
+}
+
+define i32 @tally.lanemask.gt() {
+  %below = call i32 @tally.lanemask.le()
+  %mask = xor i32 %below, -1
+  ret i32 %mask
+}
+
+; The leader is the lowest lane of the mask.
+define { i32, i1 } @tally.elect(i32 %mask) convergent {
+  call void @tally.warp.sync(i32 %mask)
+  %leader = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
+  %lane = call i32 @tally.lane.id()
+  %me = icmp eq i32 %lane, %leader
+  %r0 = insertvalue { i32, i1 } poison, i32 %leader, 0
+  %r1 = insertvalue { i32, i1 } %r0, i1 %me, 1
+  ret { i32, i1 } %r1
+}
+
+declare i32 @llvm.cttz.i32(i32, i1)
+
+; One round for each lane of the mask: every member reads that lane's value and folds it in.
+declare i32 @llvm.smin.i32(i32, i32)
+declare i32 @llvm.smax.i32(i32, i32)
+declare i32 @llvm.umax.i32(i32, i32)
+declare i32 @llvm.umin.i32(i32, i32)
+
+define i32 @tally.reduce.add(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ 0, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = add i32 %sum, %theirs
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.min(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ 2147483647, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = call i32 @llvm.smin.i32(i32 %sum, i32 %theirs)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.max(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ -2147483648, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = call i32 @llvm.smax.i32(i32 %sum, i32 %theirs)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.umin(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ -1, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = call i32 @llvm.umin.i32(i32 %sum, i32 %theirs)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.umax(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ 0, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = call i32 @llvm.umax.i32(i32 %sum, i32 %theirs)
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.and(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ -1, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = and i32 %sum, %theirs
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.or(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ 0, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = or i32 %sum, %theirs
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+define i32 @tally.reduce.xor(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %sum = phi i32 [ 0, %entry ], [ %fold, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %fold = xor i32 %sum, %theirs
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %loop
+done:
+  ret i32 %sum
+}
+
+; ---------------------------------------------------------------- the guard
+
+; The decision of launch_abi.h (tally_guard_enter), asked by one thread of the block. Relaxed
+; atomics are enough for the word: everything that follows from it follows from its own total order,
+; and an earlier launch of the stream has ended before this one starts. Only the mailbox, read by
+; the host, is a release at system scope, after `broken` was set.
+define i1 @tally.library.guard.decide(ptr %control, i32 %block) {
+entry:
+  %c = addrspacecast ptr %control to ptr addrspace(1)
+  %gate.at = getelementptr i8, ptr addrspace(1) %c, i64 8
+  %broken.at = getelementptr i8, ptr addrspace(1) %c, i64 16
+  %gate.address = load i64, ptr addrspace(1) %gate.at, align 8, !invariant.load !0
+  %broken.address = load i64, ptr addrspace(1) %broken.at, align 8, !invariant.load !0
+  %gate.word = inttoptr i64 %gate.address to ptr addrspace(1)
+  %broken.word = inttoptr i64 %broken.address to ptr addrspace(1)
+  %gate = load atomic i32, ptr addrspace(1) %gate.word monotonic, align 4
+  %was.broken = load atomic i32, ptr addrspace(1) %broken.word monotonic, align 4
+  %either = or i32 %gate, %was.broken
+  %open = icmp eq i32 %either, 0
+  %next = add i32 %block, 1
+  %next64 = zext i32 %next to i64
+  br i1 %open, label %enter, label %stop
+enter:
+  %before = atomicrmw umax ptr addrspace(1) %c, i64 %next64 syncscope("device") monotonic, align 8
+  %running = icmp ult i64 %before, 4294967296
+  %max = trunc i64 %before to i32
+  %promised = icmp uge i32 %max, %next
+  %may = or i1 %running, %promised
+  ret i1 %may
+stop:
+  %old = atomicrmw or ptr addrspace(1) %c, i64 4294967296 syncscope("device") monotonic, align 8
+  %old.max = trunc i64 %old to i32
+  %hi.at = getelementptr i8, ptr addrspace(1) %c, i64 36
+  %hi = load i32, ptr addrspace(1) %hi.at, align 4, !invariant.load !0
+  %first = icmp ult i64 %old, 4294967296
+  %remain = icmp ult i32 %old.max, %hi
+  %mine = and i1 %first, %remain
+  br i1 %mine, label %break, label %answer
+break:
+  %earlier = atomicrmw xchg ptr addrspace(1) %broken.word, i32 1 syncscope("device") acq_rel, align 4
+  %whole = icmp eq i32 %earlier, 0
+  br i1 %whole, label %post, label %answer
+post:
+  %mailbox.at = getelementptr i8, ptr addrspace(1) %c, i64 24
+  %mailbox.address = load i64, ptr addrspace(1) %mailbox.at, align 8, !invariant.load !0
+  %mailbox = inttoptr i64 %mailbox.address to ptr addrspace(1)
+  %sequence.at = getelementptr i8, ptr addrspace(1) %c, i64 32
+  %sequence = load i32, ptr addrspace(1) %sequence.at, align 8, !invariant.load !0
+  %sequence64 = zext i32 %sequence to i64
+  %upper = shl i64 %sequence64, 32
+  %lower = zext i32 %old.max to i64
+  %letter = or i64 %upper, %lower
+  store atomic i64 %letter, ptr addrspace(1) %mailbox release, align 8
+  br label %answer
+answer:
+  %kept = icmp uge i32 %old.max, %next
+  ret i1 %kept
+}
+
+; Thread 0 decides, a barrier reduction tells the others.
+define i1 @tally.guard.enter(ptr %control, i32 %block) convergent {
+entry:
+  %x = call i32 @tally.thread.id.x()
+  %y = call i32 @tally.thread.id.y()
+  %z = call i32 @tally.thread.id.z()
+  %xy = or i32 %x, %y
+  %xyz = or i32 %xy, %z
+  %first = icmp eq i32 %xyz, 0
+  br i1 %first, label %decide, label %tell
+decide:
+  %decision = call i1 @tally.library.guard.decide(ptr %control, i32 %block)
+  br label %tell
+tell:
+  %mine = phi i1 [ false, %entry ], [ %decision, %decide ]
+  %all = call i1 @tally.barrier.or(i32 0, i32 0, i1 %mine)
+  ret i1 %all
+}
+
+; ---------------------------------------------------------------- approximations, done exactly
+
+declare float @llvm.sqrt.f32(float)
+declare double @llvm.sqrt.f64(double)
+declare float @llvm.exp2.f32(float)
+declare float @llvm.log2.f32(float)
+declare float @llvm.sin.f32(float)
+declare float @llvm.cos.f32(float)
+declare float @llvm.tanh.f32(float)
+
+define float @tally.approx.rcp.f32(float %x) {
+  %r = fdiv float 1.0, %x
+  ret float %r
+}
+
+define float @tally.approx.div.f32(float %a, float %b) {
+  %r = fdiv float %a, %b
+  ret float %r
+}
+
+define float @tally.approx.sqrt.f32(float %x) {
+  %r = call float @llvm.sqrt.f32(float %x)
+  ret float %r
+}
+
+define float @tally.approx.rsqrt.f32(float %x) {
+  %s = call float @llvm.sqrt.f32(float %x)
+  %r = fdiv float 1.0, %s
+  ret float %r
+}
+
+define float @tally.approx.ex2.f32(float %x) {
+  %r = call float @llvm.exp2.f32(float %x)
+  ret float %r
+}
+
+define float @tally.approx.lg2.f32(float %x) {
+  %r = call float @llvm.log2.f32(float %x)
+  ret float %r
+}
+
+define float @tally.approx.sin.f32(float %x) {
+  %r = call float @llvm.sin.f32(float %x)
+  ret float %r
+}
+
+define float @tally.approx.cos.f32(float %x) {
+  %r = call float @llvm.cos.f32(float %x)
+  ret float %r
+}
+
+define float @tally.approx.tanh.f32(float %x) {
+  %r = call float @llvm.tanh.f32(float %x)
+  ret float %r
+}
+
+; A denormal becomes a zero of its sign; so do the results of the .ftz.f64 forms.
+define double @tally.library.ftz.f64(double %x) {
+  %bits = bitcast double %x to i64
+  %exponent = and i64 %bits, 9218868437227405312
+  %tiny = icmp eq i64 %exponent, 0
+  %sign = and i64 %bits, -9223372036854775808
+  %r = select i1 %tiny, i64 %sign, i64 %bits
+  %f = bitcast i64 %r to double
+  ret double %f
+}
+
+define double @tally.approx.rcp.ftz.f64(double %x) {
+  %in = call double @tally.library.ftz.f64(double %x)
+  %q = fdiv double 1.0, %in
+  %r = call double @tally.library.ftz.f64(double %q)
+  ret double %r
+}
+
+define double @tally.approx.rsqrt.ftz.f64(double %x) {
+  %in = call double @tally.library.ftz.f64(double %x)
+  %s = call double @llvm.sqrt.f64(double %in)
+  %q = fdiv double 1.0, %s
+  ret double %q
+}
+
+define float @tally.ftz.f32(float %x) {
+  %bits = bitcast float %x to i32
+  %exponent = and i32 %bits, 2139095040
+  %tiny = icmp eq i32 %exponent, 0
+  %sign = and i32 %bits, -2147483648
+  %r = select i1 %tiny, i32 %sign, i32 %bits
+  %f = bitcast i32 %r to float
+  ret float %f
+}
+
+; ---------------------------------------------------------------- maths that LLVM has
+
+declare float @llvm.fabs.f32(float)
+define float @tally.math.fabs.f32(float %a) {
+  %r = call float @llvm.fabs.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.fabs.f64(double)
+define double @tally.math.fabs.f64(double %a) {
+  %r = call double @llvm.fabs.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.floor.f32(float)
+define float @tally.math.floor.f32(float %a) {
+  %r = call float @llvm.floor.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.floor.f64(double)
+define double @tally.math.floor.f64(double %a) {
+  %r = call double @llvm.floor.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.ceil.f32(float)
+define float @tally.math.ceil.f32(float %a) {
+  %r = call float @llvm.ceil.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.ceil.f64(double)
+define double @tally.math.ceil.f64(double %a) {
+  %r = call double @llvm.ceil.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.trunc.f32(float)
+define float @tally.math.trunc.f32(float %a) {
+  %r = call float @llvm.trunc.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.trunc.f64(double)
+define double @tally.math.trunc.f64(double %a) {
+  %r = call double @llvm.trunc.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.rint.f32(float)
+define float @tally.math.rint.f32(float %a) {
+  %r = call float @llvm.rint.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.rint.f64(double)
+define double @tally.math.rint.f64(double %a) {
+  %r = call double @llvm.rint.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.nearbyint.f32(float)
+define float @tally.math.nearbyint.f32(float %a) {
+  %r = call float @llvm.nearbyint.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.nearbyint.f64(double)
+define double @tally.math.nearbyint.f64(double %a) {
+  %r = call double @llvm.nearbyint.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.round.f32(float)
+define float @tally.math.round.f32(float %a) {
+  %r = call float @llvm.round.f32(float %a)
+  ret float %r
+}
+
+declare double @llvm.round.f64(double)
+define double @tally.math.round.f64(double %a) {
+  %r = call double @llvm.round.f64(double %a)
+  ret double %r
+}
+
+define float @tally.math.sqrt.f32(float %a) {
+  %r = call float @llvm.sqrt.f32(float %a)
+  ret float %r
+}
+
+define double @tally.math.sqrt.f64(double %a) {
+  %r = call double @llvm.sqrt.f64(double %a)
+  ret double %r
+}
+
+declare float @llvm.copysign.f32(float, float)
+define float @tally.math.copysign.f32(float %a, float %b) {
+  %r = call float @llvm.copysign.f32(float %a, float %b)
+  ret float %r
+}
+
+declare double @llvm.copysign.f64(double, double)
+define double @tally.math.copysign.f64(double %a, double %b) {
+  %r = call double @llvm.copysign.f64(double %a, double %b)
+  ret double %r
+}
+
+declare float @llvm.minnum.f32(float, float)
+define float @tally.math.fmin.f32(float %a, float %b) {
+  %r = call float @llvm.minnum.f32(float %a, float %b)
+  ret float %r
+}
+
+declare double @llvm.minnum.f64(double, double)
+define double @tally.math.fmin.f64(double %a, double %b) {
+  %r = call double @llvm.minnum.f64(double %a, double %b)
+  ret double %r
+}
+
+declare float @llvm.maxnum.f32(float, float)
+define float @tally.math.fmax.f32(float %a, float %b) {
+  %r = call float @llvm.maxnum.f32(float %a, float %b)
+  ret float %r
+}
+
+declare double @llvm.maxnum.f64(double, double)
+define double @tally.math.fmax.f64(double %a, double %b) {
+  %r = call double @llvm.maxnum.f64(double %a, double %b)
+  ret double %r
+}
+
+declare float @llvm.fma.f32(float, float, float)
+define float @tally.math.fma.f32(float %a, float %b, float %c) {
+  %r = call float @llvm.fma.f32(float %a, float %b, float %c)
+  ret float %r
+}
+
+declare double @llvm.fma.f64(double, double, double)
+define double @tally.math.fma.f64(double %a, double %b, double %c) {
+  %r = call double @llvm.fma.f64(double %a, double %b, double %c)
+  ret double %r
+}
+
+define float @tally.math.fdivide.f32(float %a, float %b) {
+  %r = fdiv float %a, %b
+  ret float %r
+}
+
+declare float @tally.math.scalbn.f32(float, i32)
+define float @tally.math.scalbln.f32(float %x, i64 %n) {
+  %low = call i64 @llvm.smax.i64(i64 %n, i64 -100000)
+  %in = call i64 @llvm.smin.i64(i64 %low, i64 100000)
+  %n32 = trunc i64 %in to i32
+  %r = call float @tally.math.scalbn.f32(float %x, i32 %n32)
+  ret float %r
+}
+
+declare float @tally.math.sinpi.f32(float)
+declare float @tally.math.cospi.f32(float)
+define float @tally.math.tanpi.f32(float %x) {
+  %s = call float @tally.math.sinpi.f32(float %x)
+  %c = call float @tally.math.cospi.f32(float %x)
+  %r = fdiv float %s, %c
+  ret float %r
+}
+
+define double @tally.math.fdivide.f64(double %a, double %b) {
+  %r = fdiv double %a, %b
+  ret double %r
+}
+
+declare double @tally.math.scalbn.f64(double, i32)
+define double @tally.math.scalbln.f64(double %x, i64 %n) {
+  %low = call i64 @llvm.smax.i64(i64 %n, i64 -100000)
+  %in = call i64 @llvm.smin.i64(i64 %low, i64 100000)
+  %n32 = trunc i64 %in to i32
+  %r = call double @tally.math.scalbn.f64(double %x, i32 %n32)
+  ret double %r
+}
+
+declare double @tally.math.sinpi.f64(double)
+declare double @tally.math.cospi.f64(double)
+define double @tally.math.tanpi.f64(double %x) {
+  %s = call double @tally.math.sinpi.f64(double %x)
+  %c = call double @tally.math.cospi.f64(double %x)
+  %r = fdiv double %s, %c
+  ret double %r
+}
+
+declare i64 @llvm.smax.i64(i64, i64)
+declare i64 @llvm.smin.i64(i64, i64)
+
+!0 = !{}
