@@ -72,18 +72,18 @@ static void resolve(bool available)
 
 static void before_fork(void)
 {
-	cudart_registry_fork(CUDART_FORK_BEFORE);
+	cudart_registry_fork(true);
 }
 
 static void after_fork(void)
 {
-	cudart_registry_fork(CUDART_FORK_PARENT);
+	cudart_registry_fork(false);
 }
 
 /* The driver's threads, queues and locks do not survive in the child. */
 static void in_child(void)
 {
-	cudart_registry_fork(CUDART_FORK_CHILD);
+	cudart_registry_fork(false);
 	if (atomic_load(&started))
 		atomic_store(&forked, true);
 }

@@ -74,8 +74,7 @@ cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *by
 void cudart_registry_close(void);
 
 /* Keeps the registry whole over fork(). */
-enum cudart_fork { CUDART_FORK_BEFORE, CUDART_FORK_PARENT, CUDART_FORK_CHILD };
-void cudart_registry_fork(enum cudart_fork moment);
+void cudart_registry_fork(bool before);
 
 /* In an exported function that needs a context: leave with its error when there is none. */
 #define CUDART_ENTER()                                                                             \

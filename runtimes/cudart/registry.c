@@ -33,16 +33,16 @@ struct entry {
 	CUlibrary library;	  /* that such a kernel goes with */
 	const char *name;	  /* in the application's image */
 	_Atomic(CUkernel) kernel; /* once looked up */
-	CUdeviceptr managed;	  /* once looked up */
 	void **managed_pointer;	  /* the host's pointer to a managed variable */
 };
 
-/* Open addressing, at most half full, entries by pointer so that they stay in place. */
+/* Open addressing, at most half full, entries by pointer so that they stay in place: an entry found
+ * under the lock may be used without it, until the application unregisters its image. */
 static struct {
-	pthread_rwlock_t lock;
+	pthread_mutex_t lock;
 	struct entry **slots;
 	size_t capacity, count;
-} table = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static atomic_bool closing;
 
@@ -54,20 +54,12 @@ void cudart_registry_close(void)
 	atomic_store(&closing, true);
 }
 
-void cudart_registry_fork(enum cudart_fork moment)
+void cudart_registry_fork(bool before)
 {
-	switch (moment) {
-	case CUDART_FORK_BEFORE:
-		pthread_rwlock_wrlock(&table.lock);
-		break;
-	case CUDART_FORK_PARENT:
-		pthread_rwlock_unlock(&table.lock);
-		break;
-	case CUDART_FORK_CHILD:
-		/* glibc knows a writer by its thread id, which is another one here. */
-		table.lock = (pthread_rwlock_t)PTHREAD_RWLOCK_INITIALIZER;
-		break;
-	}
+	if (before)
+		pthread_mutex_lock(&table.lock);
+	else
+		pthread_mutex_unlock(&table.lock);
 }
 
 static size_t slot_of(const void *key, size_t capacity)
@@ -141,7 +133,6 @@ static bool add(const struct entry *model)
 	entry->image = model->image;
 	entry->library = model->library;
 	entry->name = model->name;
-	entry->managed = model->managed;
 	entry->managed_pointer = model->managed_pointer;
 	atomic_store(&entry->kernel, atomic_load(&model->kernel));
 	return true;
@@ -149,11 +140,11 @@ static bool add(const struct entry *model)
 
 static void add_locked(const struct entry *model)
 {
-	pthread_rwlock_wrlock(&table.lock);
+	pthread_mutex_lock(&table.lock);
 	if (!add(model))
 		cudart_say(NULL, "out of memory, %s is lost",
 			   model->name ? model->name : "a kernel");
-	pthread_rwlock_unlock(&table.lock);
+	pthread_mutex_unlock(&table.lock);
 }
 
 cudaError_t cudart_remember_kernel(CUkernel kernel, CUlibrary library)
@@ -162,18 +153,18 @@ cudaError_t cudart_remember_kernel(CUkernel kernel, CUlibrary library)
 		.key = kernel, .kind = ENTRY_KERNEL, .library = library, .kernel = kernel};
 	bool added;
 
-	pthread_rwlock_wrlock(&table.lock);
+	pthread_mutex_lock(&table.lock);
 	added = add(&model);
-	pthread_rwlock_unlock(&table.lock);
+	pthread_mutex_unlock(&table.lock);
 	return added ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
 void cudart_forget_library(CUlibrary library)
 {
-	pthread_rwlock_wrlock(&table.lock);
+	pthread_mutex_lock(&table.lock);
 	if (table.capacity && !rebuild(table.capacity, NULL, library))
 		cudart_say(NULL, "out of memory, kernels of an unloaded library are still known");
-	pthread_rwlock_unlock(&table.lock);
+	pthread_mutex_unlock(&table.lock);
 }
 
 static cudaError_t load(struct image *image)
@@ -211,20 +202,25 @@ static cudaError_t look_up_kernel(struct entry *entry, CUkernel *kernel)
 	return cudaSuccess;
 }
 
-cudaError_t cudart_kernel(const void *symbol, CUkernel *kernel)
+static struct entry *find_locked(const void *key)
 {
-	cudaError_t error = cudaSuccess;
 	struct entry *entry;
 
-	pthread_rwlock_rdlock(&table.lock);
-	entry = find(symbol);
+	pthread_mutex_lock(&table.lock);
+	entry = find(key);
+	pthread_mutex_unlock(&table.lock);
+	return entry;
+}
+
+cudaError_t cudart_kernel(const void *symbol, CUkernel *kernel)
+{
+	struct entry *entry = find_locked(symbol);
+
 	*kernel = NULL;
 	if (!entry || entry->kind != ENTRY_KERNEL)
-		error = cudaErrorInvalidDeviceFunction;
-	else if (!(*kernel = atomic_load(&entry->kernel)))
-		error = look_up_kernel(entry, kernel);
-	pthread_rwlock_unlock(&table.lock);
-	return error;
+		return cudaErrorInvalidDeviceFunction;
+	*kernel = atomic_load(&entry->kernel);
+	return *kernel ? cudaSuccess : look_up_kernel(entry, kernel);
 }
 
 cudaError_t cudart_function(const void *symbol, CUfunction *function)
@@ -237,36 +233,21 @@ cudaError_t cudart_function(const void *symbol, CUfunction *function)
 	return cudart_error(cudart_driver.cuKernelGetFunction(function, kernel));
 }
 
-static cudaError_t look_up_managed(struct entry *entry, size_t *bytes)
-{
-	CUresult result = cudart_driver.cuLibraryGetManaged(&entry->managed, bytes,
-							    entry->image->library, entry->name);
-
-	if (result == CUDA_SUCCESS && entry->managed_pointer)
-		*entry->managed_pointer = (void *)entry->managed;
-	return cudart_error(result);
-}
-
 cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *bytes)
 {
-	struct entry *entry;
+	struct entry *entry = find_locked(symbol);
 	cudaError_t error;
 
-	pthread_rwlock_rdlock(&table.lock);
-	entry = find(symbol);
-	if (!entry || entry->kind == ENTRY_KERNEL) {
-		error = cudaErrorInvalidSymbol;
-	} else if ((error = load(entry->image)) == cudaSuccess) {
-		if (entry->kind == ENTRY_VARIABLE) {
-			error = cudart_error(cudart_driver.cuLibraryGetGlobal(
-				address, bytes, entry->image->library, entry->name));
-		} else {
-			error = look_up_managed(entry, bytes);
-			*address = entry->managed;
-		}
-	}
-	pthread_rwlock_unlock(&table.lock);
-	return error;
+	if (!entry || entry->kind == ENTRY_KERNEL)
+		return cudaErrorInvalidSymbol;
+	error = load(entry->image);
+	if (error != cudaSuccess)
+		return error;
+	if (entry->kind == ENTRY_MANAGED)
+		return cudart_error(cudart_driver.cuLibraryGetManaged(
+			address, bytes, entry->image->library, entry->name));
+	return cudart_error(cudart_driver.cuLibraryGetGlobal(address, bytes, entry->image->library,
+							     entry->name));
 }
 
 void **CUDARTAPI __cudaRegisterFatBinary(void *binary)
@@ -294,10 +275,10 @@ void CUDARTAPI __cudaUnregisterFatBinary(void **handle)
 
 	if (!image)
 		return;
-	pthread_rwlock_wrlock(&table.lock);
+	pthread_mutex_lock(&table.lock);
 	if (table.capacity && !rebuild(table.capacity, image, image->library))
 		image = NULL; /* no memory to forget it: keep all of it */
-	pthread_rwlock_unlock(&table.lock);
+	pthread_mutex_unlock(&table.lock);
 	if (!image)
 		return;
 	if (image->library && !atomic_load(&closing) && cudart_start() == cudaSuccess)
@@ -352,37 +333,36 @@ void CUDARTAPI __cudaRegisterManagedVar(void **handle, void **host_pointer, char
 static cudaError_t init_managed(struct image *image)
 {
 	cudaError_t error = load(image);
-	size_t bytes, count = 0;
+	size_t count = 0;
 	struct entry **found;
 
 	if (error != cudaSuccess)
 		return error;
-	pthread_rwlock_wrlock(&table.lock);
+	pthread_mutex_lock(&table.lock);
 	found = calloc(table.count + 1, sizeof(*found));
-	if (!found)
-		error = cudaErrorMemoryAllocation;
 	for (size_t i = 0; found && i < table.capacity; i++) {
 		struct entry *entry = table.slots[i];
 
-		if (entry && entry->image == image && entry->kind == ENTRY_MANAGED &&
-		    entry->managed_pointer)
+		if (entry && entry->image == image && entry->managed_pointer)
 			found[count++] = entry;
 	}
+	pthread_mutex_unlock(&table.lock);
+	if (!found)
+		return cudaErrorMemoryAllocation;
 	for (size_t i = 0; i < count && error == cudaSuccess; i++) {
-		error = look_up_managed(found[i], &bytes);
-		if (error == cudaSuccess) {
-			struct entry model = {.key = (void *)found[i]->managed,
-					      .kind = ENTRY_MANAGED,
-					      .image = image,
-					      .name = found[i]->name,
-					      .managed = found[i]->managed};
+		struct entry model = {
+			.kind = ENTRY_MANAGED, .image = image, .name = found[i]->name};
+		CUdeviceptr address;
+		size_t bytes;
 
-			if (!add(&model))
-				error = cudaErrorMemoryAllocation;
+		error = cudart_error(cudart_driver.cuLibraryGetManaged(
+			&address, &bytes, image->library, found[i]->name));
+		if (error == cudaSuccess) {
+			model.key = *found[i]->managed_pointer = (void *)address;
+			add_locked(&model);
 		}
 	}
 	free(found);
-	pthread_rwlock_unlock(&table.lock);
 	return error;
 }
 
@@ -405,16 +385,13 @@ cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 cudaError_t CUDARTAPI cudaGetKernel(cudaKernel_t *kernel, const void *symbol)
 {
 	cudaError_t error = __cudaGetKernel(kernel, symbol);
-	CUlibrary library = NULL;
+	const struct entry *entry;
 
 	if (error != cudaSuccess)
 		return error;
-	pthread_rwlock_rdlock(&table.lock);
-	const struct entry *entry = find(symbol);
-	if (entry && entry->image)
-		library = entry->image->library;
-	pthread_rwlock_unlock(&table.lock);
-	return cudart_fail(cudart_remember_kernel(*kernel, library));
+	entry = find_locked(symbol);
+	return cudart_fail(cudart_remember_kernel(
+		*kernel, entry && entry->image ? entry->image->library : NULL));
 }
 
 cudaError_t CUDARTAPI cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol)

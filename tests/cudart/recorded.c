@@ -70,6 +70,56 @@ static void test_lazy(void **state)
 	expect_calls("");
 }
 
+static void *first_user(void *unused)
+{
+	for (int i = 0; i < 50; i++)
+		if (cudaLaunchKernel(&kernel_stub, (dim3){1, 1, 1}, (dim3){1, 1, 1}, NULL, 0,
+				     NULL) != cudaSuccess)
+			return NULL;
+	return "good";
+}
+
+static unsigned occurrences(const char *text)
+{
+	unsigned count = 0;
+
+	for (const char *at = driver->log; (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
+/* Many threads at once use a runtime, a device and an image for the first time, while others come.
+ */
+static void test_threads(void **state)
+{
+	enum { THREADS = 8, IMAGES = 50 };
+	static char keys[IMAGES][20];
+	void **image = __cudaRegisterFatBinary(&wrapper), **images[IMAGES], *result;
+	pthread_t threads[THREADS];
+
+	__cudaRegisterFunction(image, &kernel_stub, NULL, "K", -1, NULL, NULL, NULL, NULL, NULL);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, first_user, NULL), 0);
+	for (int i = 0; i < IMAGES; i++) {
+		images[i] = __cudaRegisterFatBinary(&wrapper);
+		for (int f = 0; f < 20; f++)
+			__cudaRegisterFunction(images[i], &keys[i][f], NULL, "L", -1, NULL, NULL,
+					       NULL, NULL, NULL);
+	}
+	for (int i = 0; i < THREADS; i++) {
+		assert_int_equal(pthread_join(threads[i], &result), 0);
+		assert_non_null(result);
+	}
+	assert_int_equal(occurrences("cuInit"), 1);
+	assert_int_equal(occurrences("cuDevicePrimaryCtxRetain"), 1);
+	assert_int_equal(occurrences("cuLibraryLoadData"), 1);
+	assert_int_equal(occurrences("cuLaunchKernel"), THREADS * 50);
+	for (int i = 0; i < IMAGES; i++)
+		__cudaUnregisterFatBinary(images[i]);
+	__cudaUnregisterFatBinary(image);
+	assert_int_equal(occurrences("cuLibraryUnload"), 1);
+}
+
 static void test_failed_load(void **state)
 {
 	void **image = __cudaRegisterFatBinary(&wrapper);
@@ -314,6 +364,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_old_driver),
 		cmocka_unit_test(test_missing_function),
 		cmocka_unit_test(test_no_device),
+		cmocka_unit_test(test_threads),
 	};
 	void *library = dlopen("libcuda.so.1", RTLD_NOW);
 	int failed = 0, status;

@@ -2,6 +2,7 @@
 /* The recording driver: a table of functions, each of which is one line of log. */
 #include "tests/cudart/recorder.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,15 +13,20 @@ static __thread CUcontext current;
 
 static CUresult note(const char *format, ...)
 {
-	size_t used = strlen(recorder.log);
-	CUresult result = recorder.next;
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	CUresult result;
 	va_list arguments;
+	size_t used;
 
+	pthread_mutex_lock(&lock);
+	used = strlen(recorder.log);
+	result = recorder.next;
 	va_start(arguments, format);
 	vsnprintf(recorder.log + used, sizeof(recorder.log) - used, format, arguments);
 	va_end(arguments);
 	strncat(recorder.log, "\n", sizeof(recorder.log) - strlen(recorder.log) - 1);
 	recorder.next = CUDA_SUCCESS;
+	pthread_mutex_unlock(&lock);
 	return result;
 }
 
