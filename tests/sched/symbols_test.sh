@@ -6,7 +6,7 @@ set -euo pipefail
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 archive=$TALLY_BUILD/archive
-if nm "$archive/libtally_sched_client.a" | grep -qE '__(asan|tsan|ubsan)_'; then
+if nm "$archive/libtally_sched_client.a" | grep -E '__(asan|tsan|ubsan)_' >/dev/null; then
     echo "sanitized build: nothing to check"
     exit 0
 fi
