@@ -155,7 +155,7 @@ has "$out" "trainer (pid $low, priority 0) is held by"
 has "$out" "higher priorities go first"
 has "$out" "12/34"
 kill -9 $low
-until_true 1 test "$(json 'len(d["programs"])')" = 1
+until_true 5 eval 'test "$(json "len(d[\"programs\"])")" = 1'
 same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]]')" "[('trainer', $low, 5)]"
 exec 7>&- 8>&-
 wait

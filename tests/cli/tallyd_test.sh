@@ -70,13 +70,13 @@ until_true 5 dead "$pid"
 [ "$(stat -c %s "$work/s/tallyd.log")" -lt 10000 ] || fail "the log was not cut"
 
 # Idle: ends by itself, but not while a program is there.
-run 0 "$bin/tallyd" --idle-timeout 0.4
+run 0 "$bin/tallyd" --idle-timeout 1
 mkfifo "$work/hold"
 "$TALLY_BUILD/tests/tally_test_client" 0 held idle <"$work/hold" >"$work/client" &
 exec 7>"$work/hold"
 until_true 5 grep -q joined "$work/client"
 pid=$(daemon_pid)
-sleep 1
+sleep 2
 same "$(daemon_pid)" "$pid"
 exec 7>&-
 until_true 5 dead "$pid"
@@ -84,10 +84,10 @@ until_true 5 dead "$pid"
 has "$(tail -1 "$work/s/tallyd.log")" "idle: ending"
 
 # `tally run` keeps it for a program that has not joined yet.
-run 0 "$bin/tallyd" --idle-timeout 0.4
+run 0 "$bin/tallyd" --idle-timeout 1
 pid=$(daemon_pid)
-"$bin/tally" run --device cuda -- sleep 1.5 2>/dev/null &
-sleep 1
+"$bin/tally" run --device cuda -- sleep 3 2>/dev/null &
+sleep 2
 same "$(daemon_pid)" "$pid"
 wait
 until_true 5 dead "$pid"

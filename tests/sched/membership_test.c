@@ -61,7 +61,24 @@ static void test_killed_while_active_releases_others(void **state)
 	tally_client_disconnect(low);
 }
 
-/* The same at random points of a program that stores and sleeps all the time: nothing of it stays.
+/* Two equals that always have work: a real tallyd holds each, again and again; one that leaves takes
+ * the turn with it. */
+static void test_equals_take_turns(void **state)
+{
+	struct tally_client *a = harness_connect(*state, 3), *b = harness_connect(*state, 3);
+
+	tally_client_set_active(a, true);
+	tally_client_set_active(b, true);
+	for (unsigned turn = 0; turn < 4; turn++) {
+		harness_until(harness_must_yield, a, true, 5000);
+		harness_until(harness_must_yield, b, true, 5000);
+	}
+	tally_client_disconnect(a);
+	harness_until(harness_must_yield, b, false, 1000);
+	tally_client_disconnect(b);
+}
+
+/* Killed at random points of a program that stores and sleeps all the time: nothing of it stays.
  */
 static void test_killed_at_random_points_leaves_nothing(void **state)
 {
@@ -347,6 +364,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_higher_priority_holds_lower),
 		TEST(test_other_device_does_not_matter),
+		TEST(test_equals_take_turns),
 		TEST(test_killed_while_active_releases_others),
 		TEST(test_killed_at_random_points_leaves_nothing),
 		TEST(test_killed_with_living_child_releases_others),
