@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# Runs one group of guard_test with a tallyd of its own.
+set -eu
+scratch=$(mktemp -d)
+daemon=
+trap '[ -z "$daemon" ] || kill -9 $daemon 2>/dev/null || true; rm -rf "$scratch"' EXIT
+mkdir -m 700 "$scratch/s"
+export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache
+export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=$1 TALLY_CPU_WORKERS=2
+"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
+daemon=$!
+for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
+TEST_DAEMON=$daemon "$TALLY_BUILD/tests/guard_test" "$1"

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A compiled kernel of the CPU device, written by hand: `step` and its guarded variant, as the
+ * compiler would make them. So the launch protocol is tested (and under sanitizers, too) with the
+ * real driver, and without the compiler.
+ *
+ * step(u32 *values, u32 *ran, u32 number, u32 work): each block moves its value one step on.
+ */
+#include <stddef.h>
+#include <time.h>
+
+#include "backends/cpu/kernel_abi.h"
+#include "ir_passes/launch_abi.h"
+
+struct step {
+	uint32_t *values, *ran;
+	uint32_t number, work; /* work: microseconds of one block */
+};
+
+struct guarded_step {
+	struct step step;
+	struct tally_launch launch;
+};
+
+static void run(const struct step *p, uint32_t u)
+{
+	struct timespec start, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	while (p->work &&
+	       (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 <
+		       p->work);
+	p->values[u] = p->values[u] * 1664525u + 1013904223u + p->number;
+	p->ran[u]++;
+}
+
+static int run_step(const void *params, struct tally_cpu_block *block)
+{
+	run(params, block->id[0] + block->grid[0] * (block->id[1] + block->grid[1] * block->id[2]));
+	return 0;
+}
+
+static int run_guarded(const void *params, struct tally_cpu_block *block)
+{
+	const struct guarded_step *p = params;
+
+	run(&p->step, p->launch.lo + block->id[0]);
+	return 0;
+}
+
+static int run_empty(const void *params, struct tally_cpu_block *block)
+{
+	(void)params, (void)block;
+	return 0;
+}
+
+static const struct tally_cpu_param parameters[] = {
+	{offsetof(struct guarded_step, step.values), 8},
+	{offsetof(struct guarded_step, step.ran), 8},
+	{offsetof(struct guarded_step, step.number), 4},
+	{offsetof(struct guarded_step, step.work), 4},
+	{offsetof(struct guarded_step, launch), sizeof(struct tally_launch)},
+};
+
+static const struct tally_cpu_kernel kernels[] = {
+	{
+		.name = "empty",
+		.shared_align = 1,
+		.max_threads = 1024,
+		.run_block = run_empty,
+	},
+	{
+		.name = "step",
+		.param_count = 4,
+		.param_bytes = sizeof(struct step),
+		.params = parameters,
+		.shared_align = 1,
+		.max_threads = 1024,
+		.run_block = run_step,
+	},
+	{
+		.name = "step$slice_guard",
+		.flags = TALLY_CPU_SLICE | TALLY_CPU_GUARD,
+		.param_count = 5,
+		.param_bytes = sizeof(struct guarded_step),
+		.params = parameters,
+		.shared_align = 1,
+		.max_threads = 1024,
+		.run_block = run_guarded,
+	},
+};
+
+__attribute__((visibility("default"))) extern const struct tally_cpu_module tally_cpu_module;
+const struct tally_cpu_module tally_cpu_module = {
+	.version = TALLY_CPU_ABI_VERSION,
+	.kernel_count = sizeof kernels / sizeof *kernels,
+	.kernels = kernels,
+};

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The launch protocol inside one process: Tally's hooks are linked in, the driver is the CPU
+ * device's, the daemon a real one (guard.sh starts it), the rival a second membership of this
+ * process. The argument chooses the group: "best-effort" or "high" (TALLY_PRIORITY says the same).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/state.h"
+#include "base/file.h"
+
+#define OK(call) assert_int_equal((call), CUDA_SUCCESS)
+
+enum { BLOCKS = 24, MAX_STREAMS = 40 };
+
+static CUcontext context;
+static CUmodule module;
+static CUfunction step, empty;
+static struct tally_device *device;
+
+/* The rival ------------------------------------------------------------------------------------ */
+
+static struct tally_client *rival;
+static _Atomic bool rival_stop;
+
+static void rival_connect(void)
+{
+	struct tally_error error = {0};
+	struct tally_client_options options = {.priority = 1000, .name = "rival"};
+
+	memcpy(options.device, device->uuid, sizeof options.device);
+	rival = tally_client_connect(&options, &error);
+	assert_non_null(rival);
+}
+
+/* Active and quiet in turn for random times, so that stops meet every moment of a launch. */
+static void *rival_run(void *argument)
+{
+	unsigned seed = (unsigned)(uintptr_t)argument;
+
+	while (!atomic_load(&rival_stop)) {
+		tally_client_set_active(rival, true);
+		usleep((useconds_t)(rand_r(&seed) % 300));
+		tally_client_set_active(rival, false);
+		usleep((useconds_t)(rand_r(&seed) % 900));
+	}
+	return NULL;
+}
+
+/* The victim ----------------------------------------------------------------------------------- */
+
+struct chain {
+	CUstream stream;
+	CUdeviceptr values, ran;
+	uint32_t expected[BLOCKS];
+	uint32_t launches;
+};
+
+static uint32_t turn(uint32_t x, uint32_t number)
+{
+	return x * 1664525u + 1013904223u + number;
+}
+
+static void chain_open(struct chain *c, CUstream stream)
+{
+	memset(c, 0, sizeof *c);
+	c->stream = stream;
+	OK(cuMemAlloc_v2(&c->values, sizeof c->expected));
+	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected));
+	OK(cuMemsetD32_v2(c->values, 0, BLOCKS));
+	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
+}
+
+static void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
+{
+	struct {
+		CUdeviceptr values, ran;
+		uint32_t number, work;
+	} p = {c->values, c->ran, number, work};
+	void *pointers[] = {&p.values, &p.ran, &p.number, &p.work};
+	size_t size = sizeof p;
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &p, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
+
+	/* A grid of three dimensions: the linear ids have to come out right. */
+	OK(cuLaunchKernel(step, BLOCKS / 6, 3, 2, 1, 1, 1, 0, c->stream, packed ? NULL : pointers,
+			  packed ? extra : NULL));
+	memset(&p, 0xee, sizeof p); /* the caller's copy is the caller's */
+	c->launches++;
+	for (unsigned b = 0; b < BLOCKS; b++)
+		c->expected[b] = turn(c->expected[b], number);
+}
+
+static void chain_check(struct chain *c)
+{
+	uint32_t got[BLOCKS];
+
+	OK(cuMemcpyDtoH_v2(got, c->ran, sizeof got));
+	for (unsigned b = 0; b < BLOCKS; b++)
+		assert_int_equal(got[b], c->launches);
+	OK(cuMemcpyDtoH_v2(got, c->values, sizeof got));
+	assert_memory_equal(got, c->expected, sizeof got);
+	OK(cuMemFree_v2(c->values));
+	OK(cuMemFree_v2(c->ran));
+}
+
+static uint64_t stops(void)
+{
+	return atomic_load(&tally_slot(device)->stops);
+}
+
+/* Runs `rounds` launches in each of `count` chains under the rival. */
+static void stress(struct chain *chains, unsigned count, unsigned rounds, uint32_t work)
+{
+	pthread_t thread;
+	uint64_t before = stops();
+
+	atomic_store(&rival_stop, false);
+	pthread_create(&thread, NULL, rival_run, (void *)(uintptr_t)count);
+	for (unsigned round = 0; round < rounds; round++)
+		for (unsigned i = 0; i < count; i++)
+			chain_step(&chains[i], round, work, round % 3 == 0);
+	OK(cuCtxSynchronize());
+	atomic_store(&rival_stop, true);
+	pthread_join(thread, NULL);
+	for (unsigned i = 0; i < count; i++)
+		chain_check(&chains[i]);
+	print_message("%u streams, %u launches: %lu stops\n", count, count * rounds,
+		      (unsigned long)(stops() - before));
+	assert_true(stops() - before >= 20);
+}
+
+static void many_streams(void **state)
+{
+	static const unsigned counts[] = {1, 3, 16, MAX_STREAMS};
+	static struct chain chains[MAX_STREAMS];
+	CUstream streams[MAX_STREAMS];
+
+	for (unsigned i = 0; i < 4; i++) {
+		unsigned count = counts[i];
+
+		for (unsigned s = 0; s < count; s++) {
+			OK(cuStreamCreate(&streams[s], CU_STREAM_NON_BLOCKING));
+			chain_open(&chains[s], streams[s]);
+		}
+		stress(chains, count, 800 / count, 20);
+		for (unsigned s = 0; s < count; s++)
+			OK(cuStreamDestroy_v2(streams[s]));
+	}
+}
+
+/* Work in the null stream comes after all that blocking streams were given before, and before all
+ * that they are given later: one chain that changes its stream. */
+static void legacy_stream_orders(void **state)
+{
+	struct chain a;
+	CUstream blocking;
+	pthread_t thread;
+
+	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	chain_open(&a, blocking);
+	atomic_store(&rival_stop, false);
+	pthread_create(&thread, NULL, rival_run, (void *)7);
+	for (unsigned round = 0; round < 150; round++) {
+		a.stream = round % 3 == 1 ? NULL : round % 3 == 2 ? CU_STREAM_LEGACY : blocking;
+		chain_step(&a, round, 10, false);
+	}
+	OK(cuStreamSynchronize(NULL));
+	OK(cuStreamSynchronize(blocking));
+	atomic_store(&rival_stop, true);
+	pthread_join(thread, NULL);
+	chain_check(&a);
+	OK(cuStreamDestroy_v2(blocking));
+}
+
+static void *per_thread_main(void *argument)
+{
+	struct chain c;
+
+	(void)argument;
+	OK(cuCtxSetCurrent(context));
+	chain_open(&c, CU_STREAM_PER_THREAD);
+	for (unsigned round = 0; round < 100; round++)
+		chain_step(&c, round, 10, false);
+	OK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+	chain_check(&c);
+	return NULL;
+}
+
+static void per_thread_streams(void **state)
+{
+	pthread_t threads[3], thread;
+
+	atomic_store(&rival_stop, false);
+	pthread_create(&thread, NULL, rival_run, (void *)9);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, per_thread_main, NULL);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	atomic_store(&rival_stop, true);
+	pthread_join(thread, NULL);
+}
+
+struct call {
+	CUdeviceptr from;
+	uint32_t want;
+	_Atomic unsigned wrong, count;
+};
+
+static void CUDA_CB host_function(void *data)
+{
+	struct call *call = data;
+
+	/* Device memory of the CPU device can be read here. */
+	if (*(volatile uint32_t *)(uintptr_t)call->from != call->want)
+		atomic_fetch_add(&call->wrong, 1);
+	atomic_fetch_add(&call->count, 1);
+}
+
+/* Copies, events and host functions see exactly what was launched before them. */
+static void fences_keep_order(void **state)
+{
+	static struct call calls[40];
+	struct chain c;
+	CUstream stream;
+	CUevent event;
+	pthread_t thread;
+	CUdeviceptr copy;
+	uint32_t first, wrong = 0;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuMemAlloc_v2(&copy, 4));
+	chain_open(&c, stream);
+	atomic_store(&rival_stop, false);
+	pthread_create(&thread, NULL, rival_run, (void *)11);
+	for (unsigned round = 0; round < 40; round++) {
+		for (unsigned i = 0; i < 3; i++)
+			chain_step(&c, round * 3 + i, 15, false);
+		OK(cuMemcpyDtoDAsync_v2(copy, c.values, 4, stream));
+		calls[round].from = copy;
+		calls[round].want = c.expected[0];
+		OK(cuLaunchHostFunc(stream, host_function, &calls[round]));
+		OK(cuEventRecord(event, stream));
+		OK(cuEventSynchronize(event));
+		OK(cuMemcpyDtoH_v2(&first, copy, 4));
+		wrong += first != c.expected[0];
+		if (round % 4 == 0) {
+			chain_step(&c, round, 15, false);
+			while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY)
+				usleep(50);
+			OK(cuMemcpyDtoHAsync_v2(&first, c.values, 4, stream));
+			OK(cuStreamSynchronize(stream));
+			wrong += first != c.expected[0];
+		}
+	}
+	atomic_store(&rival_stop, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(wrong, 0);
+	for (unsigned round = 0; round < 40; round++) {
+		assert_int_equal(atomic_load(&calls[round].count), 1);
+		assert_int_equal(atomic_load(&calls[round].wrong), 0);
+	}
+	chain_check(&c);
+	OK(cuMemFree_v2(copy));
+	OK(cuEventDestroy_v2(event));
+	OK(cuStreamDestroy_v2(stream));
+}
+
+/* While the rival is active nothing of ours runs, and nothing is lost. */
+static void stopped_for_long(void **state)
+{
+	struct chain c;
+	CUstream stream;
+	uint32_t before[BLOCKS], after[BLOCKS];
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	chain_step(&c, 1, 2000, false);
+	chain_step(&c, 2, 2000, false);
+	usleep(3000);
+	tally_client_set_active(rival, true);
+	usleep(50000);
+	/* Read past the hooks: they would wait for the launches. */
+	memcpy(before, (const void *)(uintptr_t)c.ran, sizeof before);
+	usleep(50000);
+	memcpy(after, (const void *)(uintptr_t)c.ran, sizeof after);
+	assert_memory_equal(before, after, sizeof before);
+	assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+	tally_client_set_active(rival, false);
+	OK(cuStreamSynchronize(stream));
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(stream));
+}
+
+/* tallyd dies while we are stopped: within a second we go on. Last of its group. */
+static void daemon_dies(void **state)
+{
+	struct chain c;
+	uint64_t start;
+
+	chain_open(&c, NULL);
+	tally_client_set_active(rival, true);
+	usleep(20000);
+	start = tally_now();
+	kill((pid_t)atoi(getenv("TEST_DAEMON")), SIGKILL);
+	for (unsigned i = 0; i < 5; i++)
+		chain_step(&c, i, 10, false);
+	OK(cuStreamSynchronize(NULL));
+	print_message("went on after %lu ms\n", (unsigned long)(tally_now() - start) / 1000000);
+	assert_true(tally_now() - start < 1000000000);
+	chain_check(&c);
+}
+
+/* High priority ---------------------------------------------------------------------------------*/
+
+static bool active(void)
+{
+	return atomic_load(&tally_slot(device)->active);
+}
+
+static bool becomes_idle(unsigned ms)
+{
+	for (unsigned i = 0; active() && i < ms; i++)
+		usleep(1000);
+	return !active();
+}
+
+static void launch_empty(CUstream stream)
+{
+	OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+/* Each way to learn that work is done ends the activity at once. */
+static void synchronisation_ends_activity(void **state)
+{
+	CUstream a, b;
+	CUevent event;
+	CUdeviceptr memory;
+	uint32_t word;
+
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_DEFAULT));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuMemAlloc_v2(&memory, 4));
+	OK(cuCtxSynchronize());
+	assert_false(active());
+
+	launch_empty(a);
+	assert_true(active());
+	OK(cuStreamSynchronize(a));
+	assert_false(active());
+
+	launch_empty(a);
+	launch_empty(b);
+	launch_empty(NULL);
+	OK(cuCtxSynchronize());
+	assert_false(active());
+
+	launch_empty(b);
+	OK(cuEventRecord(event, b));
+	assert_true(active());
+	OK(cuEventSynchronize(event));
+	assert_false(active());
+
+	launch_empty(a);
+	while (cuStreamQuery(a))
+		assert_true(active());
+	assert_false(active());
+
+	launch_empty(NULL);
+	OK(cuMemcpyDtoH_v2(&word, memory, 4));
+	assert_false(active());
+
+	/* Other work in flight: not over yet. */
+	launch_empty(a);
+	OK(cuStreamSynchronize(a));
+	assert_false(active());
+	OK(cuMemFree_v2(memory));
+	OK(cuEventDestroy_v2(event));
+	OK(cuStreamDestroy_v2(a));
+	OK(cuStreamDestroy_v2(b));
+}
+
+/* One stream's synchronisation does not hide another's work. */
+static void others_work_counts(void **state)
+{
+	struct chain c;
+	CUstream a, b;
+
+	OK(cuStreamCreate(&a, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, b);
+	OK(cuCtxSynchronize());
+	chain_step(&c, 1, 20000, false);
+	launch_empty(a);
+	OK(cuStreamSynchronize(a));
+	assert_true(active());
+	OK(cuStreamSynchronize(b));
+	assert_false(active());
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(a));
+	OK(cuStreamDestroy_v2(b));
+}
+
+/* A program that launches and never asks: the monitor finds out in a lull. */
+static void lull_ends_activity(void **state)
+{
+	OK(cuCtxSynchronize());
+	for (unsigned i = 0; i < 3; i++) {
+		launch_empty(NULL);
+		launch_empty(CU_STREAM_PER_THREAD);
+		assert_true(active());
+		assert_true(becomes_idle(200));
+		usleep(i * 700000); /* also after the monitor fell asleep */
+	}
+}
+
+/* What two threads do at once is never taken for nothing. */
+static void *launcher(void *argument)
+{
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < 2000; i++) {
+		launch_empty(stream);
+		if (!active())
+			*(unsigned *)argument += 1;
+		if (i % 3 == 0)
+			OK(cuStreamSynchronize(stream));
+	}
+	OK(cuStreamSynchronize(stream));
+	OK(cuStreamDestroy_v2(stream));
+	return NULL;
+}
+
+static void threads_agree(void **state)
+{
+	pthread_t threads[2];
+	unsigned missed[2] = {0};
+
+	for (unsigned i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, launcher, &missed[i]);
+	for (unsigned i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	/* An empty launch may be over, and another thread's question may have found that out,
+	 * before we look; but as a rule it is not. */
+	print_message("missed %u of 4000\n", missed[0] + missed[1]);
+	assert_true(becomes_idle(200));
+}
+
+static int setup(void **state)
+{
+	struct tally_buffer image = {0};
+	struct tally_error error = {0};
+	CUdevice ordinal;
+
+	OK(cuInit(0));
+	OK(cuDeviceGet(&ordinal, 0));
+	OK(cuDevicePrimaryCtxRetain(&context, ordinal));
+	OK(cuCtxSetCurrent(context));
+	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
+				    &error));
+	OK(cuModuleLoadData(&module, image.data));
+	tally_buffer_free(&image);
+	/* As if the compiler had made it from something. */
+	tally_module_add(module, NULL, NULL);
+	OK(cuModuleGetFunction(&step, module, "step"));
+	OK(cuModuleGetFunction(&empty, module, "empty"));
+	device = tally_device_of(ordinal);
+	assert_non_null(device);
+	assert_non_null(atomic_load(&device->client));
+	rival_connect();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest best_effort[] = {
+		cmocka_unit_test(many_streams),	      cmocka_unit_test(legacy_stream_orders),
+		cmocka_unit_test(per_thread_streams), cmocka_unit_test(fences_keep_order),
+		cmocka_unit_test(stopped_for_long),   cmocka_unit_test(daemon_dies),
+	};
+	const struct CMUnitTest high[] = {
+		cmocka_unit_test(synchronisation_ends_activity),
+		cmocka_unit_test(others_work_counts),
+		cmocka_unit_test(lull_ends_activity),
+		cmocka_unit_test(threads_agree),
+	};
+
+	if (argc > 1 && !strcmp(argv[1], "high"))
+		return cmocka_run_group_tests(high, setup, NULL);
+	return cmocka_run_group_tests(best_effort, setup, NULL);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An artificial program of high priority: waits until a program named NAME has joined the board,
+ * joins as its rival on the same device, and is active and quiet in turn for random times until
+ * that program has left. Then prints what the victim counted.
+ *
+ *   rival NAME ACTIVE_US QUIET_US SEED     (longest times; 0 0: never active)
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sched/client.h"
+
+static const struct tally_slot *find(const struct tally_board *board, const char *name)
+{
+	for (unsigned i = 0; i < TALLY_BOARD_SLOTS; i++) {
+		const struct tally_slot *slot = &board->slots[i];
+		if (atomic_load(&slot->generation) % 2 && !strcmp(slot->name, name))
+			return slot;
+	}
+	return NULL;
+}
+
+static void rest(unsigned most_us)
+{
+	if (most_us)
+		usleep((unsigned)rand() % most_us);
+}
+
+int main(int argc, char **argv)
+{
+	struct tally_error error = {0};
+	struct tally_client_options options = {.priority = TALLY_PRIORITY_HIGH, .name = "rival"};
+	const struct tally_board *board;
+	const struct tally_slot *slot = NULL;
+	struct tally_client *client;
+	struct tally_slot last;
+
+	if (argc != 5)
+		return 2;
+	board = tally_client_observe(NULL, NULL, &error);
+	if (!board) {
+		tally_error_print(&error, "rival");
+		return 1;
+	}
+	for (int i = 0; i < 10000 && !(slot = find(board, argv[1])); i++)
+		usleep(1000);
+	if (!slot) {
+		fprintf(stderr, "rival: error: no %s within ten seconds\n", argv[1]);
+		return 1;
+	}
+	memcpy(options.device, slot->device, sizeof options.device);
+	client = tally_client_connect(&options, &error);
+	if (!client) {
+		tally_error_print(&error, "rival");
+		return 1;
+	}
+	srand((unsigned)atoi(argv[4]));
+	while (find(board, argv[1]) == slot) {
+		if (atoi(argv[2])) {
+			tally_client_set_active(client, true);
+			rest((unsigned)atoi(argv[2]));
+			tally_client_set_active(client, false);
+		}
+		memcpy(&last, (const void *)slot, sizeof last);
+		rest((unsigned)atoi(argv[3]) + 1);
+	}
+	printf("launches %lu guarded %lu stops %lu resumes %lu fences %lu worst_stop_us %lu\n",
+	       (unsigned long)last.launches, (unsigned long)last.guarded, (unsigned long)last.stops,
+	       (unsigned long)last.resumes, (unsigned long)last.fences,
+	       (unsigned long)last.stop_ns_max / 1000);
+	tally_client_disconnect(client);
+	return 0;
+}
