@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels whose threads meet: each thread is a coroutine (LLVM's switched-resume lowering). The
+ * frame comes from the block's arena, so nobody destroys it. Each tally.cpu.suspend stops the
+ * thread and returns to the executor, which reads the thread's record, and resumes it when what it
+ * waits for has come.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cpu/lower/internal.h"
+#include "base/buffer.h"
+
+static const char start[] =
+	"declare void @k%1$u.thread(ptr, ptr, ptr, i32, i32, i32, i32)\n"
+	"declare token @llvm.coro.id(i32, ptr, ptr, ptr)\n"
+	"declare i64 @llvm.coro.size.i64()\n"
+	"declare ptr @llvm.coro.begin(token, ptr)\n"
+	"declare void @llvm.coro.end(ptr, i1, token)\n"
+	"define ptr @k%1$u.start(ptr %%params, ptr %%thread) nounwind presplitcoroutine {\n"
+	"entry:\n"
+	"  %%id = call token @llvm.coro.id(i32 64, ptr null, ptr null, ptr null)\n"
+	"  %%block = load ptr, ptr %%thread, align 8, !invariant.load !0\n"
+	"  %%exact = call i64 @llvm.coro.size.i64()\n"
+	"  %%more = add i64 %%exact, 63\n"
+	"  %%size = and i64 %%more, -64\n"
+	"  %%next.at = getelementptr inbounds i8, ptr %%block, i64 24\n"
+	"  %%limit.at = getelementptr inbounds i8, ptr %%block, i64 32\n"
+	"  %%here = load ptr, ptr %%next.at, align 8\n"
+	"  %%limit = load ptr, ptr %%limit.at, align 8\n"
+	"  %%next = getelementptr i8, ptr %%here, i64 %%size\n"
+	"  %%fits = icmp ule ptr %%next, %%limit\n"
+	"  br i1 %%fits, label %%take, label %%ask\n"
+	"take:\n"
+	"  store ptr %%next, ptr %%next.at, align 8\n"
+	"  br label %%begin\n"
+	"ask:\n"
+	"  %%services = load ptr, ptr %%block, align 8, !invariant.load !0\n"
+	"  %%frame = load ptr, ptr %%services, align 8, !invariant.load !0\n"
+	"  %%new = call ptr %%frame(ptr %%block, i64 %%size)\n"
+	"  %%none = icmp eq ptr %%new, null\n"
+	"  br i1 %%none, label %%fail, label %%begin\n"
+	"fail:\n"
+	"  ret ptr null\n"
+	"begin:\n"
+	"  %%memory = phi ptr [ %%here, %%take ], [ %%new, %%ask ]\n"
+	"  %%handle = call ptr @llvm.coro.begin(token %%id, ptr %%memory)\n"
+	"  %%x.at = getelementptr inbounds i8, ptr %%thread, i64 16\n"
+	"  %%y.at = getelementptr inbounds i8, ptr %%thread, i64 20\n"
+	"  %%z.at = getelementptr inbounds i8, ptr %%thread, i64 24\n"
+	"  %%linear.at = getelementptr inbounds i8, ptr %%thread, i64 28\n"
+	"  %%x = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%y = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%z = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%linear = load i32, ptr %%linear.at, align 4, !range !1, !invariant.load !0\n"
+	"  call void @k%1$u.thread(ptr %%params, ptr %%block, ptr %%thread, i32 %%x, i32 %%y, i32 "
+	"%%z, i32 %%linear)\n"
+	"  %%state.at = getelementptr inbounds i8, ptr %%thread, i64 32\n"
+	"  store i64 1, ptr %%state.at, align 8\n"
+	"  br label %%end\n"
+	"end:\n"
+	"  call void @llvm.coro.end(ptr %%handle, i1 false, token none)\n"
+	"  ret ptr %%handle\n"
+	"}\n"
+	"!0 = !{}\n"
+	"!1 = !{i32 0, i32 1024}\n";
+
+bool cpu_is_coroutine(const struct cpu_kernel *kernel)
+{
+	return cpu_calls(kernel->thread, "tally.cpu.suspend");
+}
+
+/* Splits the block of `i` so that `i` starts the second half. Returns the first half, which has no
+ * terminator yet. */
+static LLVMBasicBlockRef split_before(struct cpu_lowering *l, LLVMValueRef i)
+{
+	LLVMBasicBlockRef tail = LLVMGetInstructionParent(i);
+	LLVMBasicBlockRef first = LLVMInsertBasicBlockInContext(l->context, tail, "");
+
+	LLVMValueRef terminator = LLVMGetBasicBlockTerminator(tail);
+
+	/* Branches to the block go to its first half, while phis after it go on naming the second,
+	 * which keeps the terminator. LLVM would change the phis too, if it found a terminator. */
+	LLVMInstructionRemoveFromParent(terminator);
+	LLVMReplaceAllUsesWith(LLVMBasicBlockAsValue(tail), LLVMBasicBlockAsValue(first));
+	LLVMPositionBuilderAtEnd(l->builder, tail);
+	LLVMInsertIntoBuilder(l->builder, terminator);
+	LLVMPositionBuilderAtEnd(l->builder, first);
+	for (LLVMValueRef at; (at = LLVMGetFirstInstruction(tail)) != i;) {
+		LLVMInstructionRemoveFromParent(at);
+		LLVMInsertIntoBuilder(l->builder, at);
+	}
+	return first;
+}
+
+static void suspend_at(struct cpu_lowering *l, LLVMValueRef call, LLVMBasicBlockRef end)
+{
+	LLVMValueRef state, branch;
+	LLVMBasicBlockRef tail = LLVMGetInstructionParent(call), first = split_before(l, call);
+	LLVMValueRef arguments[2] = {LLVMConstNull(LLVMTokenTypeInContext(l->context)),
+				     LLVMConstNull(l->i1)};
+
+	LLVMPositionBuilderAtEnd(l->builder, first);
+	state = tally_build_intrinsic(l->builder, l->module, "llvm.coro.suspend", NULL, 0,
+				      arguments, 2);
+	branch = LLVMBuildSwitch(l->builder, state, end, 2);
+	LLVMAddCase(branch, LLVMConstInt(l->i8, 0, 0), tail);
+	LLVMAddCase(branch, LLVMConstInt(l->i8, 1, 0), end);
+	LLVMInstructionEraseFromParent(call);
+}
+
+static LLVMBasicBlockRef find_block(LLVMValueRef function, const char *name)
+{
+	TALLY_EACH_BLOCK (function, block)
+		if (!strcmp(LLVMGetBasicBlockName(block), name))
+			return block;
+	return NULL;
+}
+
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
+bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	struct tally_buffer text = {0};
+	LLVMBasicBlockRef end;
+	LLVMValueRef suspend;
+	char name[64];
+	bool ok;
+
+	tally_buffer_print(&text, start, kernel->index);
+	LLVMSetLinkage(kernel->thread, LLVMExternalLinkage);
+	ok = !text.failed && cpu_link_text(l, text.data);
+	tally_buffer_free(&text);
+	if (!ok)
+		return tally_fail(l->error, "out of memory");
+	LLVMSetLinkage(kernel->thread, LLVMInternalLinkage);
+	tally_add_attribute(kernel->thread, "alwaysinline", 0);
+	snprintf(name, sizeof name, "k%u.start", kernel->index);
+	kernel->entry = LLVMGetNamedFunction(l->module, name);
+	/* Found before inlining brings in blocks of that name. */
+	end = find_block(kernel->entry, "end");
+	if (!tally_lower_run_pipeline(l->module, "always-inline", l->machine, l->error))
+		return false;
+	suspend = LLVMGetNamedFunction(l->module, "tally.cpu.suspend");
+	TALLY_EACH_USE (suspend, use) {
+		LLVMValueRef call = LLVMGetUser(use);
+
+		if (LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)) == kernel->entry)
+			suspend_at(l, call, end);
+	}
+	return true;
+}
