@@ -130,8 +130,8 @@ void tally_members_leave(struct tally_members *members, unsigned index)
 	       !atomic_compare_exchange_weak(&board->sleepers, &sleepers,
 					     sleepers - (asleep < sleepers ? asleep : sleepers)))
 		;
-	/* One killed in the middle of going to sleep may be counted for ever, and every change would
-	 * pay for a wake: an empty board has no sleepers. */
+	/* One killed in the middle of going to sleep may be counted for ever, and every change
+	 * would pay for a wake: an empty board has no sleepers. */
 	if (!atomic_load(&board->slots_end))
 		atomic_store(&board->sleepers, 0);
 	tally_board_changed(board);

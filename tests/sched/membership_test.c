@@ -61,8 +61,8 @@ static void test_killed_while_active_releases_others(void **state)
 	tally_client_disconnect(low);
 }
 
-/* Two equals that always have work: a real tallyd holds each, again and again; one that leaves takes
- * the turn with it. */
+/* Two equals that always have work: a real tallyd holds each, again and again; one that leaves
+ * takes the turn with it. */
 static void test_equals_take_turns(void **state)
 {
 	struct tally_client *a = harness_connect(*state, 3), *b = harness_connect(*state, 3);
