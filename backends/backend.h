@@ -100,8 +100,4 @@ void tally_lower_print(LLVMModuleRef module, struct tally_buffer *out);
 /* `--stats`: prints the time since the last call as step `what` to stderr; NULL starts anew. */
 void tally_lower_stats(const struct tally_lower_options *options, const char *what);
 
-/* Runs `argv` (NULL-terminated; looked for in PATH) and waits. False with an error that names the
- * program, and its own first message, when it is missing or fails. */
-bool tally_lower_run_program(const char *const *argv, struct tally_error *error);
-
 #endif

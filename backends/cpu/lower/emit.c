@@ -13,6 +13,7 @@
 #include <llvm-c/Target.h>
 
 #include "backends/cpu/lower/internal.h"
+#include "backends/program.h"
 #include "base/file.h"
 
 /* Never used: these conversions flush denormals, or exist on few CPUs and would give other bits
@@ -102,7 +103,8 @@ static bool link_in(struct cpu_lowering *l, const char *folder, const struct tal
 		"--as-needed",	   "-Bsymbolic", "-z", "noexecstack", "--strip-all",
 		"--build-id=none", input,	 libm, libc,	      NULL};
 
-	ok = tally_lower_run_program(arguments, l->error) && tally_file_read(result, out, l->error);
+	ok = tally_program_run(arguments, NULL, NULL, NULL, l->error) &&
+	     tally_file_read(result, out, l->error);
 	unlink(input);
 	unlink(result);
 	return ok;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally-lower: what its files share. */
+#ifndef TALLY_CLI_LOWER_H
+#define TALLY_CLI_LOWER_H
+
+#include <stdbool.h>
+
+#include "backends/backend.h"
+#include "ir_passes/passes.h"
+
+struct lower_options {
+	const char *input, *output; /* "-": stdin, stdout; output may be NULL */
+	const char *target;	    /* NULL when none was named */
+	const char *print_after;
+	struct tally_pass_options passes;
+	struct tally_lower_options lower;
+	bool list, keep_going;
+	unsigned timeout; /* seconds; 0: none */
+};
+
+/* lower_options.c: false with an error for a command line that makes no sense; `*done` when the
+ * program has nothing more to do (--help, --version). */
+bool lower_options_parse(int argc, char **argv, struct lower_options *options, bool *done,
+			 struct tally_error *error);
+
+/* lower_list.c: prints what is inside an input, and which kernels. */
+bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error);
+
+/*
+ * lower_crash.c: from here on a crash inside LLVM, LLVM's own fatal errors and running longer than
+ * `timeout` seconds (0: for ever) end the process with one line and status 1. `input` is named in
+ * the line. lower_step() says what is being done, for that line.
+ */
+void lower_crash_install(const char *input, unsigned timeout);
+void lower_step(const char *what);
+
+/* lower_registers.c: `--stats`: registers and memory of each kernel, from the vendor's own tool
+ * where it is installed; silent where it is not. */
+void lower_registers(const char *vendor, const struct tally_lower_options *options,
+		     const struct tally_buffer *code);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally-lower never ends in a backtrace: crashes, LLVM's fatal errors and time limits as one line.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <llvm-c/ErrorHandling.h>
+
+#include "backends/program.h"
+#include "cli/lower.h"
+
+static const char *input_name = "";
+static const char *volatile step = "starting";
+static unsigned time_limit;
+
+void lower_step(const char *what)
+{
+	step = what;
+}
+
+/* Only what a signal handler may do: puts a line together and writes it. */
+static void say(const char *const *parts)
+{
+	char line[1024];
+	size_t used = 0;
+
+	for (; *parts; parts++) {
+		size_t length = strlen(*parts);
+
+		if (length > sizeof line - 1 - used)
+			length = sizeof line - 1 - used;
+		memcpy(line + used, *parts, length);
+		used += length;
+	}
+	line[used++] = '\n';
+	if (write(STDERR_FILENO, line, used) < 0)
+		_exit(1);
+}
+
+static const char *signal_text(int number)
+{
+	switch (number) {
+	case SIGSEGV:
+	case SIGBUS:
+		return "LLVM touched memory that is not there";
+	case SIGABRT:
+		return "LLVM gave up";
+	default:
+		return "LLVM executed what it must not";
+	}
+}
+
+static void end_child(void)
+{
+	pid_t child = tally_program_running();
+
+	if (child > 0)
+		kill(child, SIGKILL);
+}
+
+static void on_crash(int number)
+{
+	const char *const parts[] = {input_name,	  ": error: crash while ",	 step, " (",
+				     signal_text(number), "): please report this input", NULL};
+
+	end_child();
+	say(parts);
+	_exit(1);
+}
+
+static void on_alarm(int number)
+{
+	char digits[16];
+	unsigned value = time_limit, used = sizeof digits;
+	const char *parts[] = {input_name, ": error: still ", step, " after ",
+			       NULL,	   " s (--timeout)",  NULL};
+
+	digits[--used] = '\0';
+	do
+		digits[--used] = (char)('0' + value % 10);
+	while (value /= 10);
+	parts[4] = digits + used;
+	end_child();
+	say(parts);
+	_exit(1);
+}
+
+static void on_fatal_error(const char *reason)
+{
+	char first[512];
+	const char *const parts[] = {input_name, ": error: LLVM: ", first, NULL};
+
+	snprintf(first, sizeof first, "%s", reason);
+	first[strcspn(first, "\n")] = '\0';
+	end_child();
+	say(parts);
+	_exit(1);
+}
+
+void lower_crash_install(const char *input, unsigned timeout)
+{
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+	/* A stack overflow leaves no room for a handler on the same stack. */
+	stack_t stack = {.ss_size = 64 * 1024};
+	struct sigaction action = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+	const struct rlimit no_core = {0, 0};
+
+	input_name = strcmp(input, "-") ? input : "tally-lower";
+	time_limit = timeout;
+	stack.ss_sp = malloc(stack.ss_size);
+	if (stack.ss_sp)
+		sigaltstack(&stack, NULL);
+	for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
+		sigaction(signals[k], &action, NULL);
+	setrlimit(RLIMIT_CORE, &no_core);
+	LLVMInstallFatalErrorHandler(on_fatal_error);
+	if (timeout) {
+		action.sa_handler = on_alarm;
+		sigaction(SIGALRM, &action, NULL);
+		alarm(timeout);
+	}
+}

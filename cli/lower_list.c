@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally-lower --list: what is inside a container, and the kernels of what can be lifted. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/lower.h"
+#include "frontend/frontend.h"
+#include "ir_passes/ir.h"
+
+static const struct {
+	const char *name;
+	bool liftable;
+} kinds[] = {
+	[TALLY_IMAGE_UNKNOWN] = {"unknown", false},   [TALLY_IMAGE_PTX] = {"ptx", true},
+	[TALLY_IMAGE_BITCODE] = {"bitcode", true},    [TALLY_IMAGE_IR] = {"ir", true},
+	[TALLY_IMAGE_CUBIN] = {"cubin", false},	      [TALLY_IMAGE_LTOIR] = {"lto-ir", false},
+	[TALLY_IMAGE_HSACO] = {"code object", false},
+};
+
+static void print_kernels(const struct tally_image *image)
+{
+	LLVMContextRef context = LLVMContextCreate();
+	struct tally_error error = {0};
+	LLVMModuleRef module =
+		tally_frontend_lift(context, image->origin, image->data, image->size,
+				    &(struct tally_lift_options){.file = image->origin}, &error);
+	size_t length;
+
+	if (!module) {
+		printf("    cannot be lifted: ");
+		if (error.line)
+			printf("%u:%u: ", error.line, error.column);
+		printf("%s\n", error.message);
+	} else {
+		TALLY_EACH_FUNCTION (module, function) {
+			const char *locked = tally_attribute(function, TALLY_ATTR_LOCKED);
+
+			if (!tally_is_kernel(function))
+				continue;
+			printf("    kernel %s", LLVMGetValueName2(function, &length));
+			if (locked)
+				printf(" (only %s: %s)",
+				       tally_attribute(function, TALLY_ATTR_VENDOR), locked);
+			putchar('\n');
+		}
+		LLVMDisposeModule(module);
+	}
+	LLVMContextDispose(context);
+}
+
+bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error)
+{
+	struct tally_images images = {0};
+
+	if (!tally_container_read(path, data, size, &images, error))
+		return false;
+	for (size_t k = 0; k < images.count; k++) {
+		const struct tally_image *image = &images.image[k];
+
+		printf("%-11s %-9s %-5s %9zu  %s\n", kinds[image->kind].name,
+		       image->arch[0] ? image->arch : "-",
+		       image->compression[0] ? image->compression : "-", image->size,
+		       image->origin);
+		if (kinds[image->kind].liftable)
+			print_kernels(image);
+	}
+	tally_images_free(&images);
+	return true;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally-lower's command line. */
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <llvm-c/Core.h>
+
+#include "cli/lower.h"
+#include "cli/targets.h"
+
+enum {
+	OPTION_LIST = 256,
+	OPTION_TRANSFORM,
+	OPTION_KERNEL,
+	OPTION_EMIT,
+	OPTION_PRINT_AFTER,
+	OPTION_VERIFY,
+	OPTION_KEEP_GOING,
+	OPTION_STATS,
+	OPTION_TIMEOUT,
+	OPTION_LIBDEVICE,
+	OPTION_ROCM,
+	OPTION_HELP,
+	OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+	{"list", no_argument, NULL, OPTION_LIST},
+	{"target", required_argument, NULL, 't'},
+	{"transform", required_argument, NULL, OPTION_TRANSFORM},
+	{"kernel", required_argument, NULL, OPTION_KERNEL},
+	{"emit", required_argument, NULL, OPTION_EMIT},
+	{"output", required_argument, NULL, 'o'},
+	{"optimise", required_argument, NULL, 'O'},
+	{"print-after", required_argument, NULL, OPTION_PRINT_AFTER},
+	{"verify", no_argument, NULL, OPTION_VERIFY},
+	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
+	{"stats", no_argument, NULL, OPTION_STATS},
+	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
+	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
+	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
+	{"help", no_argument, NULL, OPTION_HELP},
+	{"version", no_argument, NULL, OPTION_VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+static void print_help(void)
+{
+	struct tally_buffer targets = {0};
+
+	tally_targets_print(&targets, " ");
+	fputs("usage: tally-lower INPUT --target TARGET [options]\n"
+	      "\n"
+	      "Compiles GPU kernels for another or the same device, sliceable and stoppable\n"
+	      "between blocks. INPUT is LLVM bitcode or IR of clang (CUDA, HIP), PTX, a fatbin, "
+	      "an\n"
+	      "executable or library that carries one, or - for stdin.\n"
+	      "\n"
+	      "  --target T           what to compile for (below)\n"
+	      "  --transform LIST     slice, guard, slice,guard or none (the default)\n"
+	      "  --kernel NAME        only this kernel\n"
+	      "  --emit FORM          ptx, asm, obj or ir; default: what the driver loads\n"
+	      "  -o FILE              output; default: stdout (no code objects to a terminal)\n"
+	      "  -O LEVEL             0 to 3, default 2\n"
+	      "  --list               show what INPUT holds, and its kernels\n"
+	      "  --keep-going         a kernel that cannot be transformed stays whole, one that "
+	      "is\n"
+	      "                       locked to another vendor is left out, each with a warning\n"
+	      "  --print-after PASS   the IR after a pass (lift, ",
+	      stdout);
+	for (const struct tally_pass_entry *pass = tally_passes; pass->name; pass++)
+		printf("%s%s", pass == tally_passes ? "" : ", ", pass->name);
+	printf(")\n"
+	       "  --verify             check the IR contract after each pass\n"
+	       "  --stats              time of each step and registers of each kernel\n"
+	       "  --timeout S          give up after S seconds\n"
+	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
+	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
+	       "  --help, --version\n"
+	       "\n"
+	       "targets: %s\n",
+	       targets.data ? targets.data : "none");
+	tally_buffer_free(&targets);
+}
+
+static void print_version(void)
+{
+	unsigned major, minor, patch;
+
+	LLVMGetVersion(&major, &minor, &patch);
+	printf("tally-lower %s (LLVM %u.%u.%u)\n", TALLY_VERSION, major, minor, patch);
+}
+
+static const struct {
+	const char *name;
+	enum tally_emit emit;
+} emits[] = {{"ptx", TALLY_EMIT_PTX},
+	     {"asm", TALLY_EMIT_ASM},
+	     {"obj", TALLY_EMIT_OBJ},
+	     {"ir", TALLY_EMIT_IR}};
+
+static bool parse_emit(const char *text, enum tally_emit *emit, struct tally_error *error)
+{
+	for (size_t k = 0; k < sizeof emits / sizeof *emits; k++)
+		if (!strcmp(emits[k].name, text)) {
+			*emit = emits[k].emit;
+			return true;
+		}
+	return tally_fail(error, "unknown form '%s' for --emit (known: ptx, asm, obj, ir)", text);
+}
+
+static bool parse_number(const char *option, const char *text, unsigned long most, unsigned *value,
+			 struct tally_error *error)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || *end || *text == '-' || number > most)
+		return tally_fail(error, "%s: '%s' is no number from 0 to %lu", option, text, most);
+	*value = (unsigned)number;
+	return true;
+}
+
+static bool bad_option(int result, char **argv, struct tally_error *error)
+{
+	const char *option = argv[optind - 1];
+
+	if (result == ':')
+		return tally_fail(error, "%s wants a value (see --help)", option);
+	if (optopt && optopt < 256 && strncmp(option, "--", 2))
+		return tally_fail(error, "unknown option '-%c' (see --help)", optopt);
+	return tally_fail(error, "unknown or ambiguous option '%s' (see --help)", option);
+}
+
+static bool take(int option, const char *value, struct lower_options *options, bool *done,
+		 struct tally_error *error)
+{
+	unsigned number;
+
+	switch (option) {
+	case 't':
+		options->target = value;
+		return true;
+	case 'o':
+		options->output = value;
+		return true;
+	case 'O':
+		if (!parse_number("-O", value, 3, &number, error))
+			return false;
+		options->lower.optimise = (int)number;
+		return true;
+	case OPTION_LIST:
+		return options->list = true;
+	case OPTION_TRANSFORM:
+		return tally_transforms_parse(value, &options->passes.transforms, error);
+	case OPTION_KERNEL:
+		options->passes.kernel = value;
+		return true;
+	case OPTION_EMIT:
+		return parse_emit(value, &options->lower.emit, error);
+	case OPTION_PRINT_AFTER:
+		options->print_after = value;
+		return true;
+	case OPTION_VERIFY:
+		return options->passes.verify = true;
+	case OPTION_KEEP_GOING:
+		return options->keep_going = true;
+	case OPTION_STATS:
+		return options->lower.stats = true;
+	case OPTION_TIMEOUT:
+		return parse_number("--timeout", value, 1000000, &options->timeout, error);
+	case OPTION_LIBDEVICE:
+		options->lower.libdevice = value;
+		return true;
+	case OPTION_ROCM:
+		options->lower.rocm_device_libs = value;
+		return true;
+	case OPTION_HELP:
+		print_help();
+		return *done = true;
+	default:
+		print_version();
+		return *done = true;
+	}
+}
+
+/* What the options ask for has to fit together. */
+static bool check(struct lower_options *options, struct tally_error *error)
+{
+	const struct tally_lowering *lowering;
+	struct tally_buffer known = {0};
+
+	if (!options->input)
+		return tally_fail(error, "no input (see --help)");
+	if (options->list)
+		return true;
+	if (!options->target) {
+		/* Neutral IR has no target, and neither has a mere check. */
+		if (options->lower.emit == TALLY_EMIT_IR ||
+		    (options->passes.verify && !options->output &&
+		     options->lower.emit == TALLY_EMIT_DEFAULT))
+			return true;
+		tally_targets_print(&known, ", ");
+		tally_fail(error, "no --target (known: %s)", known.data);
+		tally_buffer_free(&known);
+		return false;
+	}
+	lowering = tally_lowering_find(options->target, error);
+	if (!lowering)
+		return false;
+	options->lower.target = options->target;
+	if (!(lowering->emits >> options->lower.emit & 1))
+		return tally_fail(error, "target %s has no such form: --emit %s", options->target,
+				  emits[options->lower.emit - 1].name);
+	return true;
+}
+
+bool lower_options_parse(int argc, char **argv, struct lower_options *options, bool *done,
+			 struct tally_error *error)
+{
+	int option;
+
+	*options = (struct lower_options){.lower.optimise = 2};
+	*done = false;
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":o:O:t:", long_options, NULL)) != -1) {
+		if (option == ':' || option == '?')
+			return bad_option(option, argv, error);
+		if (!take(option, optarg, options, done, error))
+			return false;
+		if (*done)
+			return true;
+	}
+	if (optind < argc)
+		options->input = argv[optind++];
+	if (optind < argc)
+		return tally_fail(error, "more than one input: '%s' and '%s'", options->input,
+				  argv[optind]);
+	options->passes.required = !options->keep_going;
+	return check(options, error);
+}
