@@ -28,10 +28,12 @@ bitcode_step bitcode_globals;	     /* address spaces, linkage, lists for the com
 bitcode_step bitcode_kernels;	     /* marks, calling convention, launch bounds, parameters */
 bitcode_step bitcode_functions;	     /* linkage and attributes of device functions */
 bitcode_step bitcode_amd_memory;     /* allocas, sync scopes, implicit arguments */
+bitcode_step bitcode_amd_printf;     /* chains of calls to one tally.printf */
 bitcode_step bitcode_special;	     /* intrinsics whose meaning hangs on their operands */
 bitcode_step bitcode_map_calls;	     /* everything in the mapping tables */
 bitcode_step bitcode_asm;	     /* inline PTX */
 bitcode_step bitcode_locks;	     /* vendor intrinsics that are left */
+bitcode_step bitcode_warps;	     /* the width that a kernel's lane operations mean */
 bitcode_step bitcode_leftovers;	     /* functions that nothing defines: errors by name */
 
 /* Parses and verifies; sets lift->module. Damaged input is an error, not the end of the process, as
@@ -40,6 +42,12 @@ bool bitcode_parse(struct lift *lift, const void *data, size_t size, bool text);
 
 /* Runs an LLVM pass pipeline without a target. */
 bool bitcode_run_passes(struct lift *lift, const char *pipeline);
+
+/* The integer module flag `name`, or `otherwise` where there is none. */
+unsigned bitcode_module_flag(struct lift *lift, const char *name, unsigned otherwise);
+
+/* The string constant (with its length, NUL and all) that a constant points to, or NULL. */
+const char *bitcode_constant_string(LLVMValueRef value, size_t *length);
 
 /* The name of any value, for messages. Owned by the module. */
 const char *bitcode_name(LLVMValueRef value);

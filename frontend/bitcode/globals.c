@@ -14,14 +14,21 @@
 static const char *const compiler_lists[] = {"llvm.used", "llvm.compiler.used",
 					     "llvm.embedded.module", "llvm.global_dtors"};
 
+/* Library functions that the tables map, or special.c lifts, whether they come with a body or not.
+ */
+static bool is_replaced(const char *name)
+{
+	return bitcode_mapping_is_library(name) || !strcmp(name, "__atomic_work_item_fence") ||
+	       !strncmp(name, "__ockl_printf_", 14);
+}
+
 bool bitcode_drop_libraries(struct lift *lift)
 {
 	TALLY_EACH_FUNCTION (lift->module, function) {
 		LLVMValueRef declared;
 		char name[160];
 
-		if (LLVMIsDeclaration(function) ||
-		    !bitcode_mapping_is_library(bitcode_name(function)))
+		if (LLVMIsDeclaration(function) || !is_replaced(bitcode_name(function)))
 			continue;
 		/* A declaration of the same name takes its place. Mapped names are short. */
 		snprintf(name, sizeof(name), "%s", bitcode_name(function));

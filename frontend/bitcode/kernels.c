@@ -257,7 +257,7 @@ bool bitcode_kernels(struct lift *lift)
 				return false;
 		}
 		tally_attribute_set(kernel, TALLY_ATTR_KERNEL, "");
-		tally_attribute_set(kernel, TALLY_ATTR_WARP, lift->wave64 ? "64" : "32");
+		tally_attribute_set(kernel, TALLY_ATTR_WARP, "32");
 		LLVMSetFunctionCallConv(kernel, LLVMCCallConv);
 		LLVMSetLinkage(kernel, LLVMExternalLinkage);
 		align_parameters(lift, kernel);
@@ -272,6 +272,15 @@ bool bitcode_kernels(struct lift *lift)
  * intrinsics are something else (what memory they touch, whether they return). */
 static const char *const untrue[] = {"nosync", "nofree",       "willreturn",
 				     "memory", "speculatable", "nocreateundeforpoison"};
+
+/* Device libraries have functions of LLVM's own fast convention, which need not be any target's. */
+static void use_c_convention(LLVMValueRef function)
+{
+	LLVMSetFunctionCallConv(function, LLVMCCallConv);
+	TALLY_EACH_USE (function, use)
+		if (tally_called_function(LLVMGetUser(use)) == function)
+			LLVMSetInstructionCallConv(LLVMGetUser(use), LLVMCCallConv);
+}
 
 bool bitcode_functions(struct lift *lift)
 {
@@ -290,8 +299,61 @@ bool bitcode_functions(struct lift *lift)
 		LLVMSetSection(function, "");
 		LLVMSetVisibility(function, LLVMDefaultVisibility);
 		LLVMSetDLLStorageClass(function, LLVMDefaultStorageClass);
-		if (!tally_is_kernel(function))
+		if (!tally_is_kernel(function)) {
 			LLVMSetLinkage(function, LLVMInternalLinkage);
+			use_c_convention(function);
+		}
 	}
+	return true;
+}
+
+/* ---- the width of a warp ---- */
+
+/* Operations whose result hangs on the width. */
+static const char *const lane_operations[] = {
+	"tally.lane.",	"tally.lanemask.", "tally.warp.",   "tally.vote.", "tally.shuffle.",
+	"tally.match.", "tally.reduce.",   "tally.active.", "tally.elect", "llvm.amdgcn.",
+};
+
+static bool is_lane_operation(const char *name)
+{
+	for (size_t i = 0; i < sizeof(lane_operations) / sizeof(*lane_operations); i++)
+		if (!strncmp(name, lane_operations[i], strlen(lane_operations[i])))
+			return true;
+	return false;
+}
+
+/* Marks every function that uses `function`, by a call or an address; those and so on. */
+static void mark_users(LLVMValueRef function)
+{
+	TALLY_EACH_USE (function, use) {
+		LLVMValueRef user = LLVMGetUser(use), caller;
+
+		if (!LLVMIsAInstruction(user))
+			continue;
+		caller = bitcode_function_of(user);
+		if (tally_attribute(caller, TALLY_ATTR_WARP) &&
+		    !strcmp(tally_attribute(caller, TALLY_ATTR_WARP), "64"))
+			continue;
+		tally_attribute_set(caller, TALLY_ATTR_WARP, "64");
+		mark_users(caller);
+	}
+}
+
+/*
+ * A kernel compiled for wavefronts of 64 means 64 only where it can tell: when it reaches a lane
+ * operation. All others run with any width and say 32, which every target has.
+ */
+bool bitcode_warps(struct lift *lift)
+{
+	if (!lift->wave64)
+		return true;
+	TALLY_EACH_FUNCTION (lift->module, function)
+		if (is_lane_operation(bitcode_name(function)))
+			mark_users(function);
+	TALLY_EACH_FUNCTION (lift->module, function)
+		if (!tally_is_kernel(function))
+			LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+							 TALLY_ATTR_WARP, strlen(TALLY_ATTR_WARP));
 	return true;
 }

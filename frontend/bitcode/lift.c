@@ -2,6 +2,7 @@
 /* clang's device bitcode to neutral IR: parsing, and the steps in their order. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
+#include <llvm-c/DebugInfo.h>
 #include <llvm-c/IRReader.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdarg.h>
@@ -61,6 +62,18 @@ void bitcode_lock(struct lift *lift, LLVMValueRef call, const char *what)
 		snprintf(text, sizeof(text), "%s in function %s", what, bitcode_name(function));
 	tally_attribute_set(function, TALLY_ATTR_VENDOR, lift->locks);
 	tally_attribute_set(function, TALLY_ATTR_LOCKED, text);
+}
+
+unsigned bitcode_module_flag(struct lift *lift, const char *name, unsigned otherwise)
+{
+	LLVMMetadataRef flag = LLVMGetModuleFlag(lift->module, name, strlen(name));
+	LLVMValueRef value = NULL;
+
+	/* A constant as metadata is no node, but answers as one with the constant in it. */
+	if (flag && LLVMGetMetadataKind(flag) == LLVMConstantAsMetadataMetadataKind)
+		LLVMGetMDNodeOperands(LLVMMetadataAsValue(lift->context, flag), &value);
+	return value && LLVMIsAConstantInt(value) ? (unsigned)LLVMConstIntGetZExtValue(value)
+						  : otherwise;
 }
 
 bool bitcode_run_passes(struct lift *lift, const char *pipeline)
@@ -188,11 +201,43 @@ static unsigned cuda_arch(LLVMModuleRef module)
 	return 800;
 }
 
+/* Whether AMD code means wavefronts of 64: what its features say, or the default of its chip. */
+static bool amd_wave64(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		const char *features, *cpu;
+
+		if (LLVMIsDeclaration(function))
+			continue;
+		features = tally_attribute(function, "target-features");
+		cpu = tally_attribute(function, "target-cpu");
+		if (features && strstr(features, "+wavefrontsize32"))
+			return false;
+		if (features && strstr(features, "+wavefrontsize64"))
+			return true;
+		/* gfx10 and later, whose numbers have four digits: 32 */
+		if (cpu)
+			return strncmp(cpu, "gfx1", 4) != 0 || strlen(cpu) < 7;
+	}
+	return true;
+}
+
 /* Facts about the source that get lost when its attributes are dropped. */
 static void find_facts(struct lift *lift)
 {
 	if (lift->vendor == BITCODE_NVIDIA)
 		lift->arch = cuda_arch(lift->module);
+	if (lift->vendor == BITCODE_AMD) {
+		lift->wave64 = amd_wave64(lift->module);
+		lift->code_object =
+			bitcode_module_flag(lift, "amdhsa_code_object_version", 500) / 100;
+	}
+}
+
+/* What no kernel reaches is not lifted: device libraries come whole, with more than there is. */
+static bool drop_unreached(struct lift *lift)
+{
+	return bitcode_run_passes(lift, "globaldce");
 }
 
 static bool neutral_layout(struct lift *lift)
@@ -210,9 +255,10 @@ static bool neutral_layout(struct lift *lift)
 }
 
 static bitcode_step *const steps[] = {
-	neutral_layout,	   bitcode_drop_libraries, bitcode_globals,   bitcode_kernels,
-	bitcode_functions, bitcode_amd_memory,	   bitcode_special,   bitcode_map_calls,
-	bitcode_asm,	   bitcode_locks,	   bitcode_leftovers,
+	neutral_layout,	   bitcode_drop_libraries, bitcode_globals,    bitcode_kernels,
+	bitcode_functions, drop_unreached,	   bitcode_amd_memory, bitcode_amd_printf,
+	bitcode_special,   bitcode_map_calls,	   bitcode_asm,	       bitcode_locks,
+	bitcode_leftovers, bitcode_warps,
 };
 
 static bool run_steps(struct lift *lift)

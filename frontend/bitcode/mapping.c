@@ -16,8 +16,9 @@
 #define PREFIX "neutral."
 
 static const struct bitcode_table *const tables[] = {
-	&bitcode_table_nvvm,   &bitcode_table_nvvm_half, &bitcode_table_libdevice,
-	&bitcode_table_amdgcn, &bitcode_table_ocml,	 &bitcode_table_runtime,
+	&bitcode_table_nvvm,	&bitcode_table_nvvm_half, &bitcode_table_libdevice,
+	&bitcode_table_amdgcn,	&bitcode_table_wave32,	  &bitcode_table_ocml,
+	&bitcode_table_runtime,
 };
 
 const struct bitcode_table *bitcode_table_at(size_t index)
@@ -63,9 +64,27 @@ const struct bitcode_mapping *bitcode_mapping_find(const char *name)
 	return found ? *found : NULL;
 }
 
+bool bitcode_mapping_needs_wave32(const struct bitcode_mapping *row)
+{
+	const struct bitcode_table *table = &bitcode_table_wave32;
+
+	return row >= table->rows && row < table->rows + table->count;
+}
+
+/* The row that holds for this function in this module, or NULL. */
+static const struct bitcode_mapping *row_for(struct lift *lift, LLVMValueRef function)
+{
+	const struct bitcode_mapping *row;
+
+	if (!LLVMIsDeclaration(function) || !LLVMGetFirstUse(function))
+		return NULL;
+	row = bitcode_mapping_find(bitcode_name(function));
+	return row && lift->wave64 && bitcode_mapping_needs_wave32(row) ? NULL : row;
+}
+
 bool bitcode_mapping_is_library(const char *name)
 {
-	static const char *const prefixes[] = {"__nv_", "__ocml_", "__ockl_", "__atomic_work_item"};
+	static const char *const prefixes[] = {"__nv_", "__ocml_", "__ockl_", "__assert"};
 
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
@@ -219,8 +238,7 @@ static bool replace_uses(struct lift *lift)
 		char *have, *want, replacement[300];
 		LLVMValueRef neutral;
 
-		if (!LLVMIsDeclaration(function) || !LLVMGetFirstUse(function) ||
-		    !bitcode_mapping_find(name))
+		if (!row_for(lift, function))
 			continue;
 		snprintf(replacement, sizeof(replacement), PREFIX "%s", name);
 		neutral = LLVMGetNamedFunction(lift->module, replacement);
@@ -246,12 +264,9 @@ bool bitcode_map_calls(struct lift *lift)
 	bool ok = true;
 
 	TALLY_EACH_FUNCTION (lift->module, function) {
-		const struct bitcode_mapping *row;
+		const struct bitcode_mapping *row = row_for(lift, function);
 		char name[300];
 
-		if (!LLVMIsDeclaration(function) || !LLVMGetFirstUse(function))
-			continue;
-		row = bitcode_mapping_find(bitcode_name(function));
 		if (!row)
 			continue;
 		snprintf(name, sizeof(name), PREFIX "%s", row->name);

@@ -33,6 +33,7 @@ extern const struct bitcode_table bitcode_table_nvvm;	   /* llvm.nvvm.* */
 extern const struct bitcode_table bitcode_table_nvvm_half; /* the same on half and bfloat */
 extern const struct bitcode_table bitcode_table_libdevice; /* __nv_* */
 extern const struct bitcode_table bitcode_table_amdgcn;	   /* llvm.amdgcn.*, __ockl_* */
+extern const struct bitcode_table bitcode_table_wave32;	   /* lane operations of 32 lanes */
 extern const struct bitcode_table bitcode_table_ocml;	   /* __ocml_* */
 extern const struct bitcode_table bitcode_table_runtime;   /* vprintf, malloc, assertions … */
 
@@ -42,6 +43,9 @@ const struct bitcode_table *bitcode_table_at(size_t index);
 /* The row of that name, or NULL. Names are looked up in a sorted index made on first use; callers
  * are of one thread (LLVM contexts are, too). */
 const struct bitcode_mapping *bitcode_mapping_find(const char *name);
+
+/* Whether the row means lanes of a wavefront of 32, and so does not hold for one of 64. */
+bool bitcode_mapping_needs_wave32(const struct bitcode_mapping *row);
 
 /* Whether calls of that function are mapped even where the module brings its own body (the device
  * libraries, which clang links in). */
