@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The CPU device's driver: its objects, and what its files need of each other. The functions of the
+ * API themselves are declared by cuda.h. */
+#ifndef TALLY_BACKENDS_CPU_DRIVER_DRIVER_H
+#define TALLY_BACKENDS_CPU_DRIVER_DRIVER_H
+
+#include "backends/cpu/driver/engine.h"
+#include "backends/cpu/driver/exports.h"
+#include "base/error.h"
+
+#define DRIVER_VERSION 13000 /* CUDA_VERSION that we speak */
+
+/* Begins a function of the API that needs no context. */
+#define REQUIRE_INIT()                                                                             \
+	do {                                                                                       \
+		if (!driver_initialized())                                                         \
+			return CUDA_ERROR_NOT_INITIALIZED;                                         \
+	} while (0)
+
+bool driver_initialized(void);
+bool driver_logging(void); /* $TALLY_LOG is set and not "0" */
+
+/* Device properties that others go by. */
+#define SHARED_DEFAULT 49152u  /* bytes of a block */
+#define SHARED_OPTIN   232448u /* with CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+#define BLOCK_THREADS  1024u
+#define COMPUTE_MAJOR  9
+#define COMPUTE_MINOR  0
+uint64_t device_memory_bytes(void);
+
+/* --- contexts (context.c) --- */
+
+#define LIMITS 16
+
+struct context {
+	uint32_t magic;
+	bool primary;
+	unsigned flags;
+	unsigned retained; /* primary: how often; else 1 until destroyed */
+	_Atomic uint64_t id;
+	CUresult error; /* sticky, CUDA_SUCCESS while all is well; engine lock */
+	CUfunc_cache cache_config;
+	size_t limits[LIMITS];
+	struct stream *_Atomic legacy; /* the null stream, made on demand */
+	struct stream *streams;	       /* all of them; engine lock */
+	struct context *next;	       /* of all contexts; engine lock */
+};
+
+/* The calling thread's context, or the error to return (also a sticky one when `healthy`). */
+CUresult context_current(struct context **context, bool healthy);
+CUresult context_check(CUcontext handle, struct context **context);
+CUresult context_error(const struct context *context); /* sticky error */
+CUresult context_synchronize(struct context *context); /* all streams; the sticky error */
+void contexts_each_stream(void (*visit)(struct stream *stream));
+/* Waits for all work of all contexts: before memory or code goes away. */
+void contexts_quiesce(void);
+
+/* --- streams (stream.c) --- */
+
+/* The stream that a handle means to the calling thread. */
+CUresult stream_resolve(CUstream handle, struct stream **stream);
+struct stream *stream_add(struct context *context, unsigned flags, int level);
+void stream_remove(struct stream *stream);
+CUresult stream_wait(struct stream *stream, struct point point);
+/* Resolve, check the context's health, submit. Frees the operation on failure. */
+CUresult stream_enqueue(CUstream handle, struct operation *operation);
+CUresult stream_submit(struct stream *stream, struct operation *operation, struct point after);
+/* Everything submitted to the stream so far is done (and, for the null stream, to the blocking
+ * ones). Returns the sticky error. */
+CUresult stream_drain(struct stream *stream);
+
+/* --- events (event.c) --- */
+
+struct event {
+	uint32_t magic;
+	unsigned flags;
+	_Atomic unsigned references; /* the handle, and every record under way */
+	struct point point;	     /* engine lock */
+	bool recorded;
+	int64_t time; /* ns, when the point was reached */
+};
+CUresult event_point(CUevent handle, struct point *point);
+CUresult event_record(struct event *event, struct stream *stream);
+CUresult event_check(CUevent handle, struct event **event);
+
+/* --- memory (memory.c) --- */
+
+enum region_kind {
+	REGION_DEVICE,
+	REGION_HOST,	   /* cuMemHostAlloc */
+	REGION_REGISTERED, /* cuMemHostRegister */
+	REGION_MANAGED,
+	REGION_VARIABLE, /* of a module */
+};
+
+struct pool;
+
+struct region {
+	uintptr_t base;
+	size_t size, mapped; /* mapped: bytes of a mapping of its own, 0: from the heap */
+	enum region_kind kind;
+	unsigned flags;
+	uint64_t id;
+	struct context *context;
+	struct pool *pool;
+	bool freeing; /* cuMemFreeAsync is under way */
+};
+
+void memory_lock(void);
+void memory_unlock(void);
+/* Makes memory of the device; CUDA_ERROR_OUT_OF_MEMORY beyond its size. */
+CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
+		    struct pool *pool, uintptr_t *address);
+bool memory_add(const struct region *region); /* memory that somebody else owns */
+/* Takes `base` out of the table (and frees what memory_new made). Nothing may use it any more. */
+bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed);
+void memory_remove_context(const struct context *context);
+/* The region that holds `address`. */
+bool memory_find(uintptr_t address, struct region *region);
+/* Whether [address, address + bytes) may be read and written: inside a region, or ordinary memory
+ * of the process (which the device reaches as well). */
+bool memory_valid(uintptr_t address, size_t bytes);
+uint64_t memory_used(void);
+
+/* --- modules (module.c, function.c) --- */
+
+struct module;
+
+struct function {
+	uint32_t magic;
+	struct module *module;
+	const struct tally_cpu_kernel *kernel;
+	unsigned dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+	int carveout;
+	CUfunc_cache cache_config;
+	struct function *next;
+};
+
+CUresult function_check(const void *handle, struct function **function);
+CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
+			    int *value);
+/* Blocks of `threads` that fit at once for each worker: 1 or 0. */
+int function_fits(const struct function *function, int threads, size_t dynamic);
+void modules_unload_context(const struct context *context);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Events: points in streams, with the time at which they were reached. */
+#include <stdlib.h>
+
+#include "backends/cpu/driver/driver.h"
+
+#define EVENT_MAGIC 0x746E7645u
+
+static void give_back(struct event *event)
+{
+	if (atomic_fetch_sub(&event->references, 1) == 1)
+		free(event);
+}
+
+struct record {
+	struct event *event;
+};
+
+static bool run_record(struct operation *operation)
+{
+	struct record *record = operation->data;
+
+	record->event->time = engine_now();
+	return true;
+}
+
+static void release_record(struct operation *operation)
+{
+	struct record *record = operation->data;
+
+	if (record->event)
+		give_back(record->event);
+}
+
+static const struct operation_class record_class = {
+	.name = "event record",
+	.start = START_LOCKED,
+	.always = true,
+	.run = run_record,
+	.release = release_record,
+};
+
+CUresult event_check(CUevent handle, struct event **event)
+{
+	REQUIRE_INIT();
+	*event = (struct event *)handle;
+	return handle && (*event)->magic == EVENT_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult event_point(CUevent handle, struct point *point)
+{
+	struct event *event;
+	CUresult result = event_check(handle, &event);
+
+	if (result)
+		return result;
+	engine_lock();
+	*point = event->point;
+	engine_unlock();
+	return CUDA_SUCCESS;
+}
+
+CUresult event_record(struct event *event, struct stream *stream)
+{
+	struct operation *operation = operation_new(&record_class, sizeof(struct record));
+
+	if (!operation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	struct record *record = operation->data;
+	record->event = event;
+	atomic_fetch_add(&event->references, 1);
+	/* One lock round: the event's point has to be this very operation. */
+	engine_lock();
+	CUresult result = stream->context->error;
+	if (!result && !engine_submit(stream, operation, (struct point){0}))
+		result = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!result) {
+		event->point = stream_end(stream);
+		event->recorded = true;
+	}
+	engine_unlock();
+	if (result)
+		operation_free(operation);
+	return result;
+}
+
+CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
+{
+	const unsigned known =
+		CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+	struct context *context;
+	CUresult result = context_current(&context, true);
+
+	if (result)
+		return result;
+	if (!phEvent || Flags & ~known)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & CU_EVENT_INTERPROCESS)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	struct event *event = calloc(1, sizeof *event);
+	if (!event)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	event->magic = EVENT_MAGIC;
+	event->flags = Flags;
+	atomic_store(&event->references, 1);
+	*phEvent = (CUevent)event;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy_v2(CUevent hEvent)
+{
+	struct event *event;
+	CUresult result = event_check(hEvent, &event);
+
+	if (!result) {
+		event->magic = 0;
+		give_back(event);
+	}
+	return result;
+}
+
+CUresult cuEventDestroy(CUevent hEvent)
+{
+	return cuEventDestroy_v2(hEvent);
+}
+
+CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int flags)
+{
+	struct event *event;
+	struct stream *stream;
+	CUresult result = event_check(hEvent, &event);
+
+	if (!result && flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = stream_resolve(hStream, &stream);
+	return result ? result : event_record(event, stream);
+}
+
+CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
+{
+	return cuEventRecordWithFlags(hEvent, hStream, 0);
+}
+
+/* The error of the context in which the event was recorded; none while it was not. */
+static CUresult error_at(struct point point)
+{
+	engine_lock();
+	const struct context *context = point.stream ? point.stream->context : NULL;
+	CUresult error = context ? context->error : CUDA_SUCCESS;
+	engine_unlock();
+	return error;
+}
+
+CUresult cuEventQuery(CUevent hEvent)
+{
+	struct point point;
+	CUresult result = event_point(hEvent, &point);
+
+	if (!result)
+		result = error_at(point);
+	if (!result && !point_reached(point))
+		result = CUDA_ERROR_NOT_READY;
+	return result;
+}
+
+CUresult cuEventSynchronize(CUevent hEvent)
+{
+	struct point point;
+	CUresult result = event_point(hEvent, &point);
+
+	if (result)
+		return result;
+	engine_wait(point);
+	return error_at(point);
+}
+
+CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	struct event *start, *end;
+	CUresult result = event_check(hStart, &start);
+
+	if (!result)
+		result = event_check(hEnd, &end);
+	if (result)
+		return result;
+	if (!pMilliseconds)
+		return CUDA_ERROR_INVALID_VALUE;
+	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
+		return CUDA_ERROR_INVALID_HANDLE;
+	engine_lock();
+	if (!start->recorded || !end->recorded)
+		result = CUDA_ERROR_INVALID_HANDLE;
+	else if (!point_reached(start->point) || !point_reached(end->point))
+		result = CUDA_ERROR_NOT_READY;
+	else
+		*pMilliseconds = (float)((double)(end->time - start->time) / 1e6);
+	engine_unlock();
+	return result;
+}
+
+CUresult cuEventElapsedTime(float *pMilliseconds, CUevent hStart, CUevent hEnd)
+{
+	return cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Device memory is memory of the process: an address means the same to host and device. The table
+ * of regions knows what was allocated, for cuMemFree, for questions about pointers, and to refuse
+ * copies that would run over an allocation's end.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/cpu/driver/driver.h"
+
+#define ALIGNMENT 512
+#define BIG	  (256u << 10) /* from here on pages of their own, given back when freed */
+
+/* Sorted by address; regions do not overlap. */
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+static struct region *table;
+static size_t count, capacity;
+static uint64_t used, last_id;
+
+void memory_lock(void)
+{
+	pthread_rwlock_wrlock(&lock);
+}
+
+void memory_unlock(void)
+{
+	pthread_rwlock_unlock(&lock);
+}
+
+/* Index of the first region that begins after `address`. */
+static size_t after(uintptr_t address)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (table[middle].base <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct region *holding(uintptr_t address)
+{
+	size_t i = after(address);
+
+	return i && address - table[i - 1].base < table[i - 1].size ? &table[i - 1] : NULL;
+}
+
+static bool is_ours(enum region_kind kind)
+{
+	return kind == REGION_DEVICE || kind == REGION_HOST || kind == REGION_MANAGED;
+}
+
+/* Lock held for writing. */
+static bool insert(const struct region *region)
+{
+	if (count == capacity) {
+		size_t more = capacity ? 2 * capacity : 256;
+		struct region *grown = realloc(table, more * sizeof *grown);
+		if (!grown)
+			return false;
+		table = grown;
+		capacity = more;
+	}
+	size_t i = after(region->base);
+	if ((i < count && table[i].base < region->base + region->size) || holding(region->base))
+		return false;
+	memmove(&table[i + 1], &table[i], (count - i) * sizeof *table);
+	table[i] = *region;
+	table[i].id = ++last_id;
+	count++;
+	return true;
+}
+
+bool memory_add(const struct region *region)
+{
+	memory_lock();
+	bool ok = insert(region);
+	memory_unlock();
+	return ok;
+}
+
+static void *get_pages(size_t bytes, size_t *mapped)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *memory;
+
+	*mapped = 0;
+	if (bytes < BIG)
+		return posix_memalign(&memory, ALIGNMENT, bytes) ? NULL : memory;
+	*mapped = (bytes + page - 1) & ~(page - 1);
+	memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void free_pages(const struct region *region)
+{
+	if (!is_ours(region->kind))
+		return;
+	if (region->mapped)
+		munmap((void *)region->base, region->mapped);
+	else
+		free((void *)region->base);
+}
+
+CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
+		    struct pool *pool, uintptr_t *address)
+{
+	struct region region = {
+		.size = bytes, .kind = kind, .flags = flags, .context = context, .pool = pool};
+
+	if (!bytes)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Reserved first: the kernel promises more than there is, a device does not. */
+	memory_lock();
+	bool fits = bytes <= device_memory_bytes() - used;
+	if (fits)
+		used += bytes;
+	memory_unlock();
+	void *memory = fits ? get_pages(bytes, &region.mapped) : NULL;
+	region.base = (uintptr_t)memory;
+	if (fits && (!memory || !memory_add(&region))) {
+		if (memory)
+			free_pages(&region);
+		memory_lock();
+		used -= bytes;
+		memory_unlock();
+		memory = NULL;
+	}
+	*address = (uintptr_t)memory;
+	return memory ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed)
+{
+	struct region region;
+	bool found = false;
+
+	memory_lock();
+	size_t i = after(base);
+	if (i && table[i - 1].base == base && kinds & 1u << table[i - 1].kind) {
+		found = true;
+		region = table[i - 1];
+		memmove(&table[i - 1], &table[i], (count - i) * sizeof *table);
+		count--;
+		if (is_ours(region.kind))
+			used -= region.size;
+	}
+	memory_unlock();
+	if (!found)
+		return false;
+	free_pages(&region);
+	if (removed)
+		*removed = region;
+	return true;
+}
+
+void memory_remove_context(const struct context *context)
+{
+	memory_lock();
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (table[i].context != context || table[i].kind == REGION_VARIABLE) {
+			table[kept++] = table[i];
+			continue;
+		}
+		if (is_ours(table[i].kind))
+			used -= table[i].size;
+		free_pages(&table[i]);
+	}
+	count = kept;
+	memory_unlock();
+}
+
+bool memory_find(uintptr_t address, struct region *region)
+{
+	pthread_rwlock_rdlock(&lock);
+	const struct region *found = holding(address);
+	if (found)
+		*region = *found;
+	pthread_rwlock_unlock(&lock);
+	return found;
+}
+
+static bool is_mapped(uintptr_t address)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	unsigned char ignored;
+
+	return mincore((void *)(address & ~(page - 1)), 1, &ignored) == 0;
+}
+
+bool memory_valid(uintptr_t address, size_t bytes)
+{
+	struct region region;
+
+	if (!bytes)
+		return true;
+	if (!address || address + bytes < address)
+		return false;
+	if (memory_find(address, &region))
+		return bytes <= region.size - (address - region.base) ||
+		       region.kind == REGION_REGISTERED;
+	return is_mapped(address) && is_mapped(address + bytes - 1);
+}
+
+uint64_t memory_used(void)
+{
+	pthread_rwlock_rdlock(&lock);
+	uint64_t bytes = used;
+	pthread_rwlock_unlock(&lock);
+	return bytes;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Allocation, host memory and questions about pointers. */
+#include <string.h>
+
+#include "backends/cpu/driver/driver.h"
+
+static CUresult allocate(CUdeviceptr *result, size_t bytes, enum region_kind kind, unsigned flags)
+{
+	struct context *context;
+	uintptr_t address;
+	CUresult error = context_current(&context, true);
+
+	if (!error && !result)
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		error = memory_new(bytes, kind, flags, context, NULL, &address);
+	if (!error)
+		*result = address;
+	return error;
+}
+
+/* Freed memory may still be in use by what was launched before: as on a GPU, freeing waits. */
+static CUresult release(uintptr_t address, unsigned kinds)
+{
+	struct context *context;
+	CUresult error = context_current(&context, false);
+
+	if (error || !address)
+		return error;
+	contexts_quiesce();
+	if (!memory_remove(address, kinds, NULL))
+		return CUDA_ERROR_INVALID_VALUE;
+	return context_error(context);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *dptr, size_t bytesize)
+{
+	return allocate(dptr, bytesize, REGION_DEVICE, 0);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t WidthInBytes, size_t Height,
+			    unsigned int ElementSizeBytes)
+{
+	size_t pitch, bytes;
+
+	if (!pPitch || !WidthInBytes || !Height ||
+	    (ElementSizeBytes != 4 && ElementSizeBytes != 8 && ElementSizeBytes != 16) ||
+	    __builtin_add_overflow(WidthInBytes, 511, &pitch) ||
+	    __builtin_mul_overflow(pitch & ~(size_t)511, Height, &bytes))
+		return CUDA_ERROR_INVALID_VALUE;
+	*pPitch = pitch & ~(size_t)511;
+	return cuMemAlloc_v2(dptr, bytes);
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr)
+{
+	return release(dptr, 1u << REGION_DEVICE | 1u << REGION_MANAGED);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
+{
+	if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
+		return CUDA_ERROR_INVALID_VALUE;
+	return allocate(dptr, bytesize, REGION_MANAGED, flags);
+}
+
+CUresult cuMemHostAlloc(void **pp, size_t bytesize, unsigned int Flags)
+{
+	const unsigned known = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
+			       CU_MEMHOSTALLOC_WRITECOMBINED;
+	CUdeviceptr address;
+
+	if (!pp || Flags & ~known)
+		return CUDA_ERROR_INVALID_VALUE;
+	/* All host memory is mapped, whether asked for or not. */
+	CUresult error =
+		allocate(&address, bytesize, REGION_HOST, Flags | CU_MEMHOSTALLOC_DEVICEMAP);
+	if (!error)
+		*pp = (void *)address;
+	return error;
+}
+
+CUresult cuMemAllocHost_v2(void **pp, size_t bytesize)
+{
+	return cuMemHostAlloc(pp, bytesize, 0);
+}
+
+CUresult cuMemFreeHost(void *p)
+{
+	return release((uintptr_t)p, 1u << REGION_HOST);
+}
+
+CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
+{
+	const unsigned known = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP |
+			       CU_MEMHOSTREGISTER_IOMEMORY | CU_MEMHOSTREGISTER_READ_ONLY;
+	struct region region = {
+		.base = (uintptr_t)p, .size = bytesize, .kind = REGION_REGISTERED, .flags = Flags};
+	CUresult error = context_current(&region.context, true);
+
+	if (error)
+		return error;
+	if (!p || !bytesize || Flags & ~known || !memory_valid(region.base, bytesize))
+		return CUDA_ERROR_INVALID_VALUE;
+	return memory_add(&region) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+}
+
+CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags)
+{
+	return cuMemHostRegister_v2(p, bytesize, Flags);
+}
+
+CUresult cuMemHostUnregister(void *p)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!memory_find((uintptr_t)p, &region) || region.kind != REGION_REGISTERED)
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	return release((uintptr_t)p, 1u << REGION_REGISTERED);
+}
+
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsigned int Flags)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!pdptr || Flags || !memory_find((uintptr_t)p, &region) ||
+	    (region.kind != REGION_HOST && region.kind != REGION_REGISTERED))
+		return CUDA_ERROR_INVALID_VALUE;
+	*pdptr = (CUdeviceptr)p;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemHostGetFlags(unsigned int *pFlags, void *p)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!pFlags || !memory_find((uintptr_t)p, &region) ||
+	    (region.kind != REGION_HOST && region.kind != REGION_REGISTERED))
+		return CUDA_ERROR_INVALID_VALUE;
+	*pFlags = region.flags;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
+{
+	struct context *context;
+	CUresult error = context_current(&context, false);
+
+	if (error)
+		return error;
+	if (free)
+		*free = device_memory_bytes() - memory_used();
+	if (total)
+		*total = device_memory_bytes();
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdeviceptr dptr)
+{
+	struct context *context;
+	struct region region;
+	CUresult error = context_current(&context, false);
+
+	if (error)
+		return error;
+	if (!memory_find(dptr, &region))
+		return CUDA_ERROR_NOT_FOUND;
+	if (pbase)
+		*pbase = region.base;
+	if (psize)
+		*psize = region.size;
+	return CUDA_SUCCESS;
+}
+
+/* --- attributes of pointers --- */
+
+static bool on_host(const struct region *region)
+{
+	return region->kind == REGION_HOST || region->kind == REGION_REGISTERED;
+}
+
+/* Stores the attribute as its type asks for. `region` is NULL for memory that the driver does not
+ * know; that has attributes, too, but for some. */
+static CUresult pointer_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr address,
+				  const struct region *region)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		if (!region)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(CUcontext *)data = (CUcontext)region->context;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		if (!region)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(unsigned *)data = on_host(region) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		if (!region)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(CUdeviceptr *)data = address;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+		*(int *)data = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		if (!region)
+			return CUDA_ERROR_INVALID_VALUE;
+		*(unsigned long long *)data = region->id;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		*(unsigned *)data = region && region->kind == REGION_MANAGED;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		*(int *)data = region ? 0 : -2; /* cuda.h: -2 for unregistered memory */
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		*(CUdeviceptr *)data = region ? region->base : 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		*(size_t *)data = region ? region->size : 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		*(int *)data = region != NULL;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+		*(unsigned long long *)data = 0;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
+		*(int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+		*(CUmemoryPool *)data = region ? (CUmemoryPool)region->pool : NULL;
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_NOT_SUPPORTED;
+	}
+}
+
+CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!data || !ptr)
+		return CUDA_ERROR_INVALID_VALUE;
+	return pointer_attribute(data, attribute, ptr, memory_find(ptr, &region) ? &region : NULL);
+}
+
+/* Unlike the single question, unknown memory is no error: its attributes are null. */
+CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes,
+				void **data, CUdeviceptr ptr)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!numAttributes || !attributes || !data)
+		return CUDA_ERROR_INVALID_VALUE;
+	bool known = memory_find(ptr, &region);
+	for (unsigned i = 0; i < numAttributes; i++) {
+		CUresult error =
+			pointer_attribute(data[i], attributes[i], ptr, known ? &region : NULL);
+		if (error == CUDA_ERROR_INVALID_VALUE) {
+			bool word = attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+			memset(data[i], 0, word ? 4 : 8);
+		} else if (error) {
+			return error;
+		}
+	}
+	return CUDA_SUCCESS;
+}
+
+CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!value || !memory_find(ptr, &region))
+		return CUDA_ERROR_INVALID_VALUE;
+	/* Copies are synchronous enough already. */
+	return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS ? CUDA_SUCCESS
+							     : CUDA_ERROR_NOT_SUPPORTED;
+}
+
+/* --- managed memory: it is in one place, where everybody reaches it --- */
+
+CUresult cuMemAdvise_v2(CUdeviceptr devPtr, size_t count, CUmem_advise advice,
+			CUmemLocation location)
+{
+	REQUIRE_INIT();
+	return count && memory_valid(devPtr, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemAdvise(CUdeviceptr devPtr, size_t count, CUmem_advise advice, CUdevice device)
+{
+	REQUIRE_INIT();
+	return count && memory_valid(devPtr, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemPrefetchAsync_v2(CUdeviceptr devPtr, size_t count, CUmemLocation location,
+			       unsigned int flags, CUstream hStream)
+{
+	struct stream *stream;
+	CUresult error = stream_resolve(hStream, &stream);
+
+	if (error)
+		return error;
+	return count && memory_valid(devPtr, count) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult cuMemPrefetchAsync(CUdeviceptr devPtr, size_t count, CUdevice dstDevice, CUstream hStream)
+{
+	return cuMemPrefetchAsync_v2(devPtr, count, (CUmemLocation){0}, 0, hStream);
+}
+
+CUresult cuMemRangeGetAttribute(void *data, size_t dataSize, CUmem_range_attribute attribute,
+				CUdeviceptr devPtr, size_t count)
+{
+	REQUIRE_INIT();
+	if (!data || dataSize < 4 || !memory_valid(devPtr, count))
+		return CUDA_ERROR_INVALID_VALUE;
+	memset(data, 0, dataSize);
+	if (attribute == CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION ||
+	    attribute == CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION)
+		*(int *)data = CU_DEVICE_INVALID;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemRangeGetAttributes(void **data, size_t *dataSizes, CUmem_range_attribute *attributes,
+				 size_t numAttributes, CUdeviceptr devPtr, size_t count)
+{
+	CUresult error = numAttributes && data && dataSizes && attributes
+				 ? CUDA_SUCCESS
+				 : CUDA_ERROR_INVALID_VALUE;
+
+	for (size_t i = 0; i < numAttributes && !error; i++)
+		error = cuMemRangeGetAttribute(data[i], dataSizes[i], attributes[i], devPtr, count);
+	return error;
+}

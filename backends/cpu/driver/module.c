@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Modules: what was loaded, its kernels and variables by name. Compiled when first asked for. */
+#include "backends/cpu/driver/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "cache/cache.h"
+
+#define MODULE_MAGIC   0x65646F4Du
+#define FUNCTION_MAGIC 0x636E7546u
+
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct module *modules;
+
+CUresult module_check(const void *handle, bool library, struct module **module)
+{
+	REQUIRE_INIT();
+	*module = (struct module *)(uintptr_t)handle;
+	return handle && (*module)->magic == MODULE_MAGIC && (!library || (*module)->library)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult function_check(const void *handle, struct function **function)
+{
+	REQUIRE_INIT();
+	*function = (struct function *)(uintptr_t)handle;
+	return handle && (*function)->magic == FUNCTION_MAGIC ? CUDA_SUCCESS
+							      : CUDA_ERROR_INVALID_HANDLE;
+}
+
+/* Variables are device memory: for copies and questions about pointers. */
+static void register_variables(struct module *module)
+{
+	for (uint32_t i = 0; i < module->code.module->variable_count; i++) {
+		const struct tally_cpu_variable *v = &module->code.module->variables[i];
+		struct region region = {.base = (uintptr_t)v->address,
+					.size = v->bytes,
+					.kind = REGION_VARIABLE,
+					.context = module->context};
+		if (v->bytes)
+			memory_add(&region);
+	}
+}
+
+static void report(const struct tally_error *why)
+{
+	if (why->line)
+		driver_complain(NULL, "%s:%u:%u: error: %s", why->file, why->line, why->column,
+				why->message);
+	else
+		driver_complain(NULL, "error: %s%s%s", why->file, why->file[0] ? ": " : "",
+				why->message);
+}
+
+CUresult module_load(struct module *module)
+{
+	pthread_mutex_lock(&module->lock);
+	if (!module->tried) {
+		module->tried = true;
+		module->failure =
+			module_make_code(module->image, module->size, &module->code, &module->why);
+		if (module->failure)
+			report(&module->why);
+		else
+			register_variables(module);
+		if (module->image_owned)
+			free((void *)(uintptr_t)module->image);
+		module->image = NULL;
+		module->image_owned = false;
+	}
+	CUresult result = module->failure;
+	pthread_mutex_unlock(&module->lock);
+	return result;
+}
+
+static CUresult keep_image(struct module *module, const void *image, size_t size,
+			   struct tally_error *why)
+{
+	const void *start = image;
+
+	if (!size && !tally_image_size(image, &start, &size)) {
+		tally_fail(why, "the image is no PTX, fatbin, ELF file or wrapped bitcode");
+		return CUDA_ERROR_INVALID_IMAGE;
+	}
+	module->size = size;
+	module->image = start;
+	/* What a wrapper points to is part of the program; other memory may go after the call. */
+	if (start != image)
+		return CUDA_SUCCESS;
+	void *copy = malloc(size + 1);
+	if (!copy)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(copy, start, size);
+	((char *)copy)[size] = '\0';
+	module->image = copy;
+	module->image_owned = true;
+	return CUDA_SUCCESS;
+}
+
+static void free_module(struct module *module)
+{
+	while (module->functions) {
+		struct function *function = module->functions;
+		module->functions = function->next;
+		function->magic = 0;
+		free(function);
+	}
+	if (module->image_owned)
+		free((void *)(uintptr_t)module->image);
+	module->magic = 0;
+	pthread_mutex_destroy(&module->lock);
+	free(module);
+}
+
+CUresult module_new(const void *image, size_t size, bool library, bool eager,
+		    struct tally_error *why, struct module **result)
+{
+	struct context *context = NULL;
+	CUresult error = library ? CUDA_SUCCESS : context_current(&context, true);
+	const char *mode = getenv("CUDA_MODULE_LOADING");
+
+	if (library && !driver_initialized())
+		return CUDA_ERROR_NOT_INITIALIZED;
+	if (error)
+		return error;
+	if (!image)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct module *module = calloc(1, sizeof *module);
+	if (!module)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	module->magic = MODULE_MAGIC;
+	module->library = library;
+	module->context = context;
+	pthread_mutex_init(&module->lock, NULL);
+	error = keep_image(module, image, size, why);
+	if (!error && (eager || (mode && !strcmp(mode, "EAGER")))) {
+		error = module_load(module);
+		*why = module->why;
+	}
+	if (error) {
+		free_module(module);
+		return error;
+	}
+	pthread_mutex_lock(&list_lock);
+	module->next = modules;
+	modules = module;
+	pthread_mutex_unlock(&list_lock);
+	*result = module;
+	return CUDA_SUCCESS;
+}
+
+CUresult module_new_from_file(const char *path, bool library, bool eager, struct tally_error *why,
+			      struct module **module)
+{
+	struct tally_buffer file = {0};
+	CUresult result;
+
+	REQUIRE_INIT();
+	if (!path)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (!tally_file_read(path, &file, why))
+		result = CUDA_ERROR_FILE_NOT_FOUND;
+	else if (!file.size)
+		result = CUDA_ERROR_INVALID_IMAGE;
+	else
+		result = module_new(file.data, file.size, library, eager, why, module);
+	tally_buffer_free(&file);
+	return result;
+}
+
+CUresult module_delete(struct module *module)
+{
+	struct module **link;
+
+	contexts_quiesce(); /* its code may be running */
+	pthread_mutex_lock(&list_lock);
+	for (link = &modules; *link && *link != module; link = &(*link)->next)
+		;
+	bool found = *link;
+	if (found)
+		*link = module->next;
+	pthread_mutex_unlock(&list_lock);
+	if (!found)
+		return CUDA_ERROR_INVALID_HANDLE;
+	if (module->code.module) {
+		for (uint32_t i = 0; i < module->code.module->variable_count; i++)
+			memory_remove((uintptr_t)module->code.module->variables[i].address,
+				      1u << REGION_VARIABLE, NULL);
+		tally_cpu_image_close(&module->code);
+	}
+	free_module(module);
+	return CUDA_SUCCESS;
+}
+
+void modules_unload_context(const struct context *context)
+{
+	for (;;) {
+		struct module *found;
+		pthread_mutex_lock(&list_lock);
+		for (found = modules; found && found->context != context; found = found->next)
+			;
+		pthread_mutex_unlock(&list_lock);
+		if (!found || module_delete(found))
+			return;
+	}
+}
+
+/* The handle for a kernel: always the same one. Module's lock held. */
+static struct function *handle_of(struct module *module, const struct tally_cpu_kernel *kernel)
+{
+	struct function *function;
+
+	for (function = module->functions; function; function = function->next)
+		if (function->kernel == kernel)
+			return function;
+	function = calloc(1, sizeof *function);
+	if (!function)
+		return NULL;
+	function->magic = FUNCTION_MAGIC;
+	function->module = module;
+	function->kernel = kernel;
+	function->carveout = -1;
+	if (kernel->shared_bytes < SHARED_DEFAULT)
+		function->dynamic_shared = SHARED_DEFAULT - kernel->shared_bytes;
+	function->next = module->functions;
+	module->functions = function;
+	return function;
+}
+
+CUresult module_function(struct module *module, const char *name, struct function **function)
+{
+	CUresult result = module_load(module);
+
+	if (result)
+		return result;
+	const struct tally_cpu_kernel *kernel = tally_cpu_image_kernel(&module->code, name);
+	if (!kernel)
+		return CUDA_ERROR_NOT_FOUND;
+	pthread_mutex_lock(&module->lock);
+	*function = handle_of(module, kernel);
+	pthread_mutex_unlock(&module->lock);
+	return *function ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult module_variable(struct module *module, const char *name, CUdeviceptr *address,
+			 size_t *bytes)
+{
+	CUresult result = module_load(module);
+
+	if (result)
+		return result;
+	const struct tally_cpu_variable *variable = tally_cpu_image_variable(&module->code, name);
+	if (!variable)
+		return CUDA_ERROR_NOT_FOUND;
+	if (address)
+		*address = (CUdeviceptr)variable->address;
+	if (bytes)
+		*bytes = variable->bytes;
+	return CUDA_SUCCESS;
+}
+
+CUresult module_list(struct module *module, struct function **functions, unsigned most,
+		     unsigned *count)
+{
+	CUresult result = module_load(module);
+
+	*count = 0;
+	if (result)
+		return result;
+	pthread_mutex_lock(&module->lock);
+	for (uint32_t i = 0; i < module->code.module->kernel_count && !result; i++) {
+		const struct tally_cpu_kernel *kernel = &module->code.module->kernels[i];
+		if (kernel->flags & (TALLY_CPU_SLICE | TALLY_CPU_GUARD))
+			continue;
+		if (functions && *count < most) {
+			functions[*count] = handle_of(module, kernel);
+			result = functions[*count] ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+		}
+		++*count;
+	}
+	pthread_mutex_unlock(&module->lock);
+	return result;
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stream-ordered allocation. Memory is made when it is asked for and freed when its stream comes to
+ * the freeing; pools only count and keep what was set. */
+#include <stdlib.h>
+
+#include "backends/cpu/driver/driver.h"
+
+#define POOL_MAGIC 0x6C6F6F70u
+
+struct pool {
+	uint32_t magic;
+	int reuse[4]; /* the three switches, by CUmemPool_attribute */
+	cuuint64_t threshold;
+	_Atomic cuuint64_t used, high;
+	_Atomic unsigned allocations; /* a destroyed pool lives as long as it has any */
+	atomic_bool destroyed;
+};
+
+static struct pool default_pool = {.magic = POOL_MAGIC, .reuse = {0, 1, 1, 1}};
+static struct pool *_Atomic current_pool = &default_pool;
+
+static CUresult check(CUmemoryPool handle, struct pool **pool)
+{
+	REQUIRE_INIT();
+	*pool = (struct pool *)handle;
+	return handle && (*pool)->magic == POOL_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+static void free_if_unused(struct pool *pool)
+{
+	if (pool != &default_pool && atomic_load(&pool->destroyed) &&
+	    !atomic_load(&pool->allocations))
+		free(pool);
+}
+
+static CUresult allocate(CUdeviceptr *result, size_t bytes, struct pool *pool, CUstream handle)
+{
+	struct stream *stream;
+	uintptr_t address;
+	CUresult error = stream_resolve(handle, &stream);
+
+	if (!error && !result)
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		error = context_error(stream->context);
+	if (!error)
+		error = memory_new(bytes, REGION_DEVICE, 0, stream->context, pool, &address);
+	if (error)
+		return error;
+	atomic_fetch_add(&pool->allocations, 1);
+	cuuint64_t used = atomic_fetch_add(&pool->used, bytes) + bytes;
+	cuuint64_t high = atomic_load(&pool->high);
+	while (used > high && !atomic_compare_exchange_weak(&pool->high, &high, used))
+		;
+	*result = address;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
+{
+	return allocate(dptr, bytesize, atomic_load(&current_pool), hStream);
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
+				 CUstream hStream)
+{
+	struct pool *from;
+	CUresult error = check(pool, &from);
+
+	return error ? error : allocate(dptr, bytesize, from, hStream);
+}
+
+static bool run_free(struct operation *operation)
+{
+	const uintptr_t *address = operation->data;
+	struct region region;
+
+	if (memory_remove(*address, 1u << REGION_DEVICE, &region) && region.pool) {
+		atomic_fetch_sub(&region.pool->used, region.size);
+		if (atomic_fetch_sub(&region.pool->allocations, 1) == 1)
+			free_if_unused(region.pool);
+	}
+	return true;
+}
+
+static const struct operation_class free_class = {
+	.name = "free",
+	.start = START_UNLOCKED,
+	.always = true,
+	.run = run_free,
+};
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
+{
+	struct region region;
+
+	REQUIRE_INIT();
+	if (!memory_find(dptr, &region) || region.base != dptr || region.kind != REGION_DEVICE)
+		return CUDA_ERROR_INVALID_VALUE;
+	struct operation *operation = operation_new(&free_class, sizeof(uintptr_t));
+	if (operation)
+		*(uintptr_t *)operation->data = dptr;
+	return stream_enqueue(hStream, operation);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
+{
+	REQUIRE_INIT();
+	if (dev != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!pool_out)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pool_out = (CUmemoryPool)&default_pool;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
+{
+	REQUIRE_INIT();
+	if (dev != 0)
+		return CUDA_ERROR_INVALID_DEVICE;
+	if (!pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	*pool = (CUmemoryPool)atomic_load(&current_pool);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
+{
+	struct pool *to;
+	CUresult error = check(pool, &to);
+
+	if (!error && dev != 0)
+		error = CUDA_ERROR_INVALID_DEVICE;
+	if (!error)
+		atomic_store(&current_pool, to);
+	return error;
+}
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
+{
+	REQUIRE_INIT();
+	if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
+		return CUDA_ERROR_INVALID_VALUE;
+	if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+		return CUDA_ERROR_NOT_SUPPORTED;
+	struct pool *made = calloc(1, sizeof *made);
+	if (!made)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	made->magic = POOL_MAGIC;
+	for (int i = 1; i < 4; i++)
+		made->reuse[i] = 1;
+	*pool = (CUmemoryPool)made;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+	struct pool *gone, *expected;
+	CUresult error = check(pool, &gone);
+
+	if (error)
+		return error;
+	if (gone == &default_pool)
+		return CUDA_ERROR_INVALID_VALUE;
+	expected = gone;
+	atomic_compare_exchange_strong(&current_pool, &expected, &default_pool);
+	gone->magic = 0;
+	atomic_store(&gone->destroyed, true);
+	free_if_unused(gone);
+	return CUDA_SUCCESS;
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
+{
+	struct pool *which;
+
+	return check(pool, &which); /* nothing is kept */
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	struct pool *p;
+	CUresult error = check(pool, &p);
+
+	if (error)
+		return error;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		p->reuse[attr] = *(int *)value;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		p->threshold = *(cuuint64_t *)value;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		if (*(cuuint64_t *)value)
+			return CUDA_ERROR_INVALID_VALUE; /* cuda.h: reset to 0 only */
+		atomic_store(&p->high, atomic_load(&p->used));
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
+{
+	struct pool *p;
+	CUresult error = check(pool, &p);
+
+	if (error)
+		return error;
+	if (!value)
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attr) {
+	case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+	case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+		*(int *)value = p->reuse[attr];
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+		*(cuuint64_t *)value = p->threshold;
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+	case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+		*(cuuint64_t *)value = atomic_load(&p->used);
+		return CUDA_SUCCESS;
+	case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+	case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+		*(cuuint64_t *)value = atomic_load(&p->high);
+		return CUDA_SUCCESS;
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+/* One device, which reaches everything. */
+
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
+{
+	struct pool *which;
+	CUresult error = check(pool, &which);
+
+	for (size_t i = 0; i < count && !error; i++)
+		if (!map || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+		    map[i].location.id != 0)
+			error = CUDA_ERROR_INVALID_DEVICE;
+	return error;
+}
+
+CUresult cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
+{
+	struct pool *which;
+	CUresult error = check(memPool, &which);
+
+	if (!error && (!flags || !location))
+		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		*flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	return error;
+}
