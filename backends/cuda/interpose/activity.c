@@ -44,7 +44,7 @@ void tally_finished(struct tally_stream *stream, uint64_t count)
 
 static bool idle(const struct tally_stream *s)
 {
-	return atomic_load(&s->finished) == atomic_load(&s->submitted);
+	return atomic_load(&s->finished) == atomic_load(&s->announced);
 }
 
 /* Device lock held. */
@@ -64,7 +64,7 @@ static void ask(struct tally_device *d, struct tally_context *current)
 	if (atomic_load(&tally_process.captures))
 		return;
 	for (struct tally_stream *s = current->streams; s; s = s->next) {
-		uint64_t count = atomic_load(&s->submitted);
+		uint64_t count = atomic_load(&s->given);
 
 		if (idle(s) || (s->kind == TALLY_STREAM_PER_THREAD && s->owner != tally_thread()) ||
 		    tally_guard_pending(s))
@@ -75,7 +75,7 @@ static void ask(struct tally_device *d, struct tally_context *current)
 }
 
 /*
- * Device lock held. The order makes it safe without a lock in tally_submit(): we say "not active"
+ * Device lock held. The order makes it safe without a lock in tally_announce(): we say "not active"
  * and then look again; it counts and then looks whether we are. One of the two sees the other.
  */
 static bool end(struct tally_device *d)
@@ -133,7 +133,7 @@ static void ask_per_thread(struct tally_context *c)
 	for (s = c->streams; s; s = s->next) {
 		if (s->kind != TALLY_STREAM_PER_THREAD)
 			continue;
-		s->marked = tally_guard_pending(s) ? 0 : atomic_load(&s->submitted);
+		s->marked = tally_guard_pending(s) ? 0 : atomic_load(&s->given);
 		waiting |= !idle(s);
 	}
 	if (!waiting || atomic_load(&tally_process.captures) ||

@@ -11,7 +11,7 @@ static struct tally_stream *before(CUstream handle, bool per_thread, bool work)
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return NULL;
-	tally_submit(s);
+	tally_announce(s);
 	if (work) {
 		TALLY_COUNT(s->context->device, launches, 1);
 		tally_gate_pass(s->context->device);
@@ -22,9 +22,12 @@ static struct tally_stream *before(CUstream handle, bool per_thread, bool work)
 }
 
 /* Many programs wait for the device with a synchronous copy and nothing else. */
-static void after_synchronous(struct tally_stream *s, CUresult result)
+static void after(struct tally_stream *s, bool synchronous)
 {
-	if (s && !result)
+	if (!s)
+		return;
+	tally_given(s);
+	if (synchronous)
 		tally_activity_settle(s->context->device);
 }
 
@@ -37,8 +40,7 @@ static void after_synchronous(struct tally_stream *s, CUresult result)
 		if (tally_enter() && tally_on())                                                   \
 			record = before(stream_, per_thread, work);                                \
 		result = TALLY_REAL(symbol) arguments;                                             \
-		if (synchronous)                                                                   \
-			after_synchronous(record, result);                                         \
+		after(record, synchronous);                                                        \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}

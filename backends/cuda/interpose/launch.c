@@ -46,11 +46,11 @@ static struct tally_kernel *guardable(struct tally_stream *s, const void *functi
 /*
  * What comes before every launch; `plain` when it has no attributes that a split launch would not
  * keep. True when the launch is done, with the driver's answer in `result`; false when the caller
- * is to call the driver.
+ * is to call the driver, and after that tally_given(*stream) unless it is NULL.
  */
-static bool launch(CUstream handle, bool per_thread, CUfunction function,
+static bool launch(struct tally_stream **stream, bool per_thread, CUfunction function,
 		   const struct tally_dimensions *at, bool plain, void **parameters, void **extra,
-		   CUresult *result)
+		   CUstream handle, CUresult *result)
 {
 	struct tally_stream *s = tally_stream_find(handle, per_thread);
 	const void *packed = parameters ? NULL : packed_of(extra);
@@ -59,18 +59,26 @@ static bool launch(CUstream handle, bool per_thread, CUfunction function,
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return false;
-	tally_submit(s);
+	*stream = s;
+	tally_announce(s);
 	TALLY_COUNT(s->context->device, launches, 1);
 	tally_gate_pass(s->context->device);
 	if (!tally_process.config.guards)
 		return false;
 	k = plain ? guardable(s, function, at) : NULL;
-	if (k && (parameters || packed || !k->count)) {
-		*result = tally_guard_launch(s, k, at, parameters, packed);
-		return true;
+	if (!k || !(parameters || packed || !k->count)) {
+		tally_fence(s);
+		return false;
 	}
-	tally_fence(s);
-	return false;
+	*result = tally_guard_launch(s, k, at, parameters, packed);
+	tally_given(s);
+	return true;
+}
+
+static inline void after(struct tally_stream *s)
+{
+	if (s)
+		tally_given(s);
 }
 
 #define KERNEL(symbol, per_thread)                                                                 \
@@ -82,13 +90,17 @@ static bool launch(CUstream handle, bool per_thread, CUfunction function,
 		struct tally_dimensions at = {{gridDimX, gridDimY, gridDimZ},                      \
 					      {blockDimX, blockDimY, blockDimZ},                   \
 					      sharedMemBytes};                                     \
+		struct tally_stream *record = NULL;                                                \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (!tally_enter() || !tally_on() ||                                               \
-		    !launch(stream, per_thread, f, &at, true, kernelParams, extra, &result))       \
+		    !launch(&record, per_thread, f, &at, true, kernelParams, extra, stream,        \
+			    &result)) {                                                            \
 			result = TALLY_REAL(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX,    \
 						    blockDimY, blockDimZ, sharedMemBytes, stream,  \
 						    kernelParams, extra);                          \
+			after(record);                                                             \
+		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
@@ -124,6 +136,7 @@ static bool plain(const CUlaunchConfig *config)
 	CUresult symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams,           \
 			void **extra)                                                              \
 	{                                                                                          \
+		struct tally_stream *record = NULL;                                                \
 		struct tally_dimensions at;                                                        \
 		CUresult result;                                                                   \
 		bool done = false;                                                                 \
@@ -133,11 +146,13 @@ static bool plain(const CUlaunchConfig *config)
 				{config->gridDimX, config->gridDimY, config->gridDimZ},            \
 				{config->blockDimX, config->blockDimY, config->blockDimZ},         \
 				config->sharedMemBytes};                                           \
-			done = launch(config->hStream, per_thread, f, &at, plain(config),          \
-				      kernelParams, extra, &result);                               \
+			done = launch(&record, per_thread, f, &at, plain(config), kernelParams,    \
+				      extra, config->hStream, &result);                            \
 		}                                                                                  \
-		if (!done)                                                                         \
+		if (!done) {                                                                       \
 			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \
+			after(record);                                                             \
+		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}

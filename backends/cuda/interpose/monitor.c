@@ -80,40 +80,40 @@ static void look_after_daemon(struct tally_device *d)
 /* What the monitor remembers between two looks. */
 struct watch {
 	uint64_t checked_at, busy_at;
-	uint64_t submitted; /* over all streams, at the last look */
+	uint64_t announced; /* over all streams, at the last look */
 	int64_t period;	    /* of a program without guards */
 };
 
-static uint64_t total_submitted(const struct tally_device *d)
+static uint64_t total_announced(const struct tally_device *d)
 {
 	uint64_t total = 0;
 
 	for (const struct tally_context *c = d->contexts; c; c = c->next)
 		for (const struct tally_stream *s = c->streams; s; s = s->next)
-			total += atomic_load_explicit(&s->submitted, memory_order_relaxed);
+			total += atomic_load_explicit(&s->announced, memory_order_relaxed);
 	return total;
 }
 
 /*
- * A lull is a look at which nothing was submitted since the last one. A program that ends its
+ * A lull is a look at which nothing was announced since the last one. A program that ends its
  * bursts itself is looked at less and less often, one that does not is looked at every millisecond.
  * Device lock held.
  */
 static void look_for_lull(struct tally_device *d, struct watch *w, uint64_t now)
 {
-	uint64_t submitted = total_submitted(d);
+	uint64_t announced = total_announced(d);
 
 	if (atomic_load(&d->active)) {
 		w->busy_at = now;
-		if (submitted == w->submitted) {
+		if (announced == w->announced) {
 			tally_activity_lull(d);
 			w->period = LULL_NS;
 		}
-	} else if (submitted != w->submitted) {
+	} else if (announced != w->announced) {
 		w->busy_at = now;
 		w->period = w->period * 2 > LONG_LULL_NS ? LONG_LULL_NS : w->period * 2;
 	}
-	w->submitted = submitted;
+	w->announced = announced;
 }
 
 /* Mirrors the board into the gate. Returns how long to sleep at most. Device lock held. */

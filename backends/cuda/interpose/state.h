@@ -43,9 +43,12 @@ struct tally_stream {
 	struct tally_context *context;
 	struct tally_stream *next; /* of the context */
 
-	/* How many pieces of work the program has put in, how many of those are known done. */
-	_Atomic uint64_t submitted, finished;
-	uint64_t marked; /* submitted when the context's marker was put in (activity.c) */
+	/*
+	 * Pieces of work: announced before the driver is called, given when that has returned,
+	 * known done. A question to the driver is about what was given before it.
+	 */
+	_Atomic uint64_t announced, given, finished;
+	uint64_t marked; /* given when the context's marker was put in (activity.c) */
 
 	struct tally_guard *guard; /* NULL until the first guarded launch */
 	unsigned waiters;	   /* threads that look at the record without the lock */
@@ -163,14 +166,19 @@ void tally_streams_forked(void);
 
 void tally_activity_begin(struct tally_device *device);
 
-/* What every piece of work costs: announced before it is given to the driver. */
-static inline void tally_submit(struct tally_stream *stream)
+/* What every piece of work costs: before and after the driver is called. */
+static inline void tally_announce(struct tally_stream *stream)
 {
 	struct tally_device *device = stream->context->device;
 
-	atomic_fetch_add(&stream->submitted, 1);
+	atomic_fetch_add(&stream->announced, 1);
 	if (__builtin_expect(!atomic_load(&device->active), 0))
 		tally_activity_begin(device);
+}
+
+static inline void tally_given(struct tally_stream *stream)
+{
+	atomic_fetch_add_explicit(&stream->given, 1, memory_order_release);
 }
 
 /* The first `count` pieces of work on the stream are done. */

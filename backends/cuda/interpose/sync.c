@@ -35,7 +35,7 @@ static struct tally_device *told_device(void)
 		if (tally_enter() && tally_on())                                                   \
 			s = tally_stream_find(stream, per_thread);                                 \
 		if (s) {                                                                           \
-			count = atomic_load(&s->submitted);                                        \
+			count = atomic_load(&s->given);                                            \
 			tally_fence(s);                                                            \
 		}                                                                                  \
 		result = TALLY_REAL(symbol)(stream);                                               \
@@ -78,7 +78,7 @@ static bool guards_pending(struct tally_stream *s)
 		if (tally_enter() && tally_on())                                                   \
 			s = tally_stream_find(stream, per_thread);                                 \
 		if (s)                                                                             \
-			count = atomic_load(&s->submitted);                                        \
+			count = atomic_load(&s->given);                                            \
 		if (!s || !guards_pending(s))                                                      \
 			result = TALLY_REAL(symbol)(stream);                                       \
 		if (s && !result) {                                                                \
