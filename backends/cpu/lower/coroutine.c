@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <llvm-c/Transforms/PassBuilder.h>
+
 #include "backends/cpu/lower/internal.h"
 #include "base/buffer.h"
 
@@ -117,6 +119,39 @@ static LLVMBasicBlockRef find_block(LLVMValueRef function, const char *name)
 	return NULL;
 }
 
+/*
+ * Optimises the thread while its suspensions are still calls in the middle of straight code. Were
+ * they branches already, LLVM would sink values across them to where they are used, and all their
+ * operands would have to be kept in the frame instead.
+ */
+static bool optimise_thread(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	static const char passes[] =
+		"sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,jump-threading,"
+		"correlated-propagation,simplifycfg,instcombine<no-verify-fixpoint>,reassociate,"
+		"loop-mssa(loop-instsimplify,loop-simplifycfg,licm,loop-rotate,licm,"
+		"simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,"
+		"loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,gvn,sccp,bdce,"
+		"instcombine<no-verify-fixpoint>,jump-threading,correlated-propagation,adce,memcpyopt,dse,"
+		"loop-mssa(licm),simplifycfg,instcombine<no-verify-fixpoint>,loop-vectorize,loop-unroll,instcombine<no-verify-fixpoint>,"
+		"simplifycfg";
+	LLVMPassBuilderOptionsRef options;
+	LLVMErrorRef failure;
+	char *message;
+
+	if (l->options->optimise <= 0)
+		return true;
+	options = LLVMCreatePassBuilderOptions();
+	failure = LLVMRunPassesOnFunction(kernel->thread, passes, l->machine, options);
+	LLVMDisposePassBuilderOptions(options);
+	if (!failure)
+		return true;
+	message = LLVMGetErrorMessage(failure);
+	tally_fail(l->error, "optimising '%s': %s", kernel->name, message);
+	LLVMDisposeErrorMessage(message);
+	return false;
+}
+
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel)
@@ -127,6 +162,8 @@ bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel)
 	char name[64];
 	bool ok;
 
+	if (!optimise_thread(l, kernel))
+		return false;
 	tally_buffer_print(&text, start, kernel->index);
 	LLVMSetLinkage(kernel->thread, LLVMExternalLinkage);
 	ok = !text.failed && cpu_link_text(l, text.data);
@@ -148,5 +185,5 @@ bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel)
 		if (LLVMGetBasicBlockParent(LLVMGetInstructionParent(call)) == kernel->entry)
 			suspend_at(l, call, end);
 	}
-	return true;
+	return cpu_keep_values(l, kernel->entry);
 }

@@ -71,6 +71,8 @@ void cpu_clear_addresses(struct cpu_lowering *l, LLVMValueRef function);
 bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_is_coroutine(const struct cpu_kernel *kernel);
+/* frame.c: what a coroutine keeps in its frame. */
+bool cpu_keep_values(struct cpu_lowering *l, LLVMValueRef function);
 /* table.c: tally_cpu_module. */
 bool cpu_make_table(struct cpu_lowering *l);
 /* emit.c: bytes in the form that was asked for. */

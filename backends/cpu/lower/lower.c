@@ -121,7 +121,7 @@ static bool check_vendor(struct cpu_lowering *l)
 static bool simplify(struct cpu_lowering *l)
 {
 	return tally_lower_run_pipeline(l->module,
-					"function(sroa,early-cse<memssa>,instcombine,simplifycfg)",
+					"function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)",
 					l->machine, l->error);
 }
 
@@ -160,10 +160,12 @@ static bool make_entries(struct cpu_lowering *l)
 
 static bool optimise(struct cpu_lowering *l)
 {
-	/* Before the standard passes: decisions that are the same for all threads of a block (the
-	 * guard's range, bounds of the grid) leave the loops over threads, whatever they cost. */
+	/* Before the standard passes: coroutines are split as they are (coroutine.c); decisions
+	 * that are the same for all threads of a block (the guard's range, bounds of the grid)
+	 * leave the loops over threads, whatever they cost. */
 	static const char first[] =
-		"always-inline,globaldce,function(simplifycfg,instcombine,loop-simplify,lcssa,"
+		"always-inline,coro-early,cgscc(coro-split),coro-cleanup,globaldce,"
+		"function(simplifycfg,instcombine<no-verify-fixpoint>,loop-simplify,lcssa,"
 		"loop-mssa(licm,simple-loop-unswitch<nontrivial;trivial>))";
 	static const char *const levels[] = {"default<O1>", "default<O1>", "default<O2>",
 					     "default<O3>"};

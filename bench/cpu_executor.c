@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the CPU device's executor costs: ns a barrier and thread, us a block of a tiled matrix
+ * multiplication, and guarded against plain kernels. Medians over rounds that alternate, all in one
+ * run. Usage: bench_cpu_executor [ROUNDS]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+
+#include "backends/backend.h"
+#include "backends/cpu/executor.h"
+#include "base/embed.h"
+#include "base/file.h"
+#include "ir_passes/launch_abi.h"
+#include "ir_passes/passes.h"
+
+TALLY_EMBEDDED(bench_cpu_kernels);
+
+enum { MOST_ROUNDS = 201 };
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof *values, by_value);
+	return values[count / 2];
+}
+
+static bool compile(struct tally_cpu_image *image, struct tally_error *error)
+{
+	LLVMContextRef context = LLVMContextCreate();
+	size_t size = (size_t)(bench_cpu_kernels_end - bench_cpu_kernels);
+	LLVMMemoryBufferRef text =
+		LLVMCreateMemoryBufferWithMemoryRangeCopy(bench_cpu_kernels, size, "kernels");
+	struct tally_pass_options passes = {.transforms = TALLY_GUARD, .required = true};
+	struct tally_lower_options options = {.target = "x86-64", .optimise = 2};
+	struct tally_buffer object = {0};
+	char path[] = "/tmp/tally-bench-XXXXXX", *message = NULL;
+	LLVMModuleRef module = NULL;
+	int file = mkstemp(path);
+	bool ok;
+
+	if (file >= 0)
+		close(file);
+	ok = !LLVMParseIRInContext(context, text, &module, &message) ||
+	     tally_fail(error, "%s", message);
+	ok = ok && tally_passes_run(module, &passes, error) &&
+	     tally_lowering_cpu.lower(module, &options, &object, error) &&
+	     tally_file_write(path, object.data, object.size, error) &&
+	     tally_cpu_image_open(path, image, error);
+	unlink(path);
+	tally_buffer_free(&object);
+	return ok;
+}
+
+/* ns that the launch's blocks take, each. */
+static double time_blocks(struct tally_cpu_worker *worker, const struct tally_cpu_launch *launch,
+			  unsigned blocks)
+{
+	double start = now();
+
+	for (unsigned b = 0; b < blocks; b++)
+		if (tally_cpu_run_block(worker, launch, b) != TALLY_CPU_OK) {
+			fprintf(stderr, "a block failed: %s\n", tally_cpu_worker_message(worker));
+			exit(1);
+		}
+	return (now() - start) / blocks;
+}
+
+/* The plain and the guarded kernel of one name in turn; prints medians and their ratio. */
+static double compare(const struct tally_cpu_image *image, struct tally_cpu_worker *worker,
+		      const char *name, const void *params, size_t bytes, const uint32_t grid[3],
+		      const uint32_t block[3], int rounds)
+{
+	static double plain[MOST_ROUNDS], guarded[MOST_ROUNDS], ratio[MOST_ROUNDS];
+	unsigned blocks = grid[0] * grid[1] * grid[2];
+	uint32_t gate = 0, broken = 0;
+	uint64_t mailbox = 0;
+	struct tally_control control = {.gate = (uintptr_t)&gate,
+					.broken = (uintptr_t)&broken,
+					.mailbox = (uintptr_t)&mailbox,
+					.sequence = 1,
+					.hi = blocks};
+	struct tally_launch range = {
+		.control = (uintptr_t)&control, .hi = blocks, .grid = {grid[0], grid[1], grid[2]}};
+	char packed[256], variant[64];
+	struct tally_cpu_launch launch = {.grid = {grid[0], grid[1], grid[2]},
+					  .block = {block[0], block[1], block[2]}};
+
+	bytes = (bytes + 7) / 8 * 8;
+	memcpy(packed, params, bytes);
+	memcpy(packed + bytes, &range, sizeof range);
+	snprintf(variant, sizeof variant, "%s$guard", name);
+	launch.params = packed;
+	for (int r = 0; r < rounds; r++) {
+		launch.kernel = tally_cpu_image_kernel(image, name);
+		plain[r] = time_blocks(worker, &launch, blocks);
+		launch.kernel = tally_cpu_image_kernel(image, variant);
+		control.word = 0;
+		guarded[r] = time_blocks(worker, &launch, blocks);
+		ratio[r] = guarded[r] / plain[r];
+	}
+	printf("%-10s %6u threads  plain %10.1f ns a block  guarded %10.1f  ratio %.3f\n", name,
+	       block[0] * block[1] * block[2], median(plain, (size_t)rounds),
+	       median(guarded, (size_t)rounds), median(ratio, (size_t)rounds));
+	return median(plain, (size_t)rounds);
+}
+
+int main(int argc, char **argv)
+{
+	enum { N = 1024, WIDTH = 256, BARRIERS = 100 };
+	int rounds = argc > 1 ? atoi(argv[1]) : 41;
+	struct tally_cpu_worker *worker = tally_cpu_worker_create(0);
+	float *a = calloc(N * N, sizeof *a), *b = calloc(N * N, sizeof *b);
+	float *c = calloc(N * N, sizeof *c);
+	struct tally_cpu_image image = {0};
+	struct tally_error error = {0};
+	double ns;
+
+	if (rounds < 1 || rounds > MOST_ROUNDS)
+		rounds = 41;
+	if (!worker || !a || !b || !c || !compile(&image, &error)) {
+		tally_error_print(&error, "bench_cpu_executor");
+		return 1;
+	}
+	struct {
+		float *a, *b, *c;
+		int n;
+	} arrays = {a, b, c, N * N}, matrices = {a, b, c, WIDTH};
+	struct {
+		float *out;
+		int count;
+	} barriers = {c, BARRIERS};
+
+	ns = compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){64, 1, 1},
+		     (uint32_t[]){256, 1, 1}, rounds);
+	printf("           %.2f ns a barrier and thread\n", ns / (BARRIERS * 256.0));
+	ns = compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){16, 1, 1},
+		     (uint32_t[]){1024, 1, 1}, rounds);
+	printf("           %.2f ns a barrier and thread\n", ns / (BARRIERS * 1024.0));
+	ns = compare(&image, worker, "matmul", &matrices, sizeof matrices, (uint32_t[]){4, 8, 1},
+		     (uint32_t[]){16, 16, 1}, rounds);
+	printf("           %.1f us a block of 32 barriers, %.2f ns a barrier and thread\n",
+	       ns / 1e3, ns / (32 * 256.0));
+	compare(&image, worker, "vadd", &arrays, sizeof arrays, (uint32_t[]){4096, 1, 1},
+		(uint32_t[]){256, 1, 1}, rounds);
+	compare(&image, worker, "stencil", &arrays, sizeof arrays, (uint32_t[]){1024, 1, 1},
+		(uint32_t[]){256, 1, 1}, rounds);
+	tally_cpu_image_close(&image);
+	tally_cpu_worker_destroy(worker);
+	free(a);
+	free(b);
+	free(c);
+	return 0;
+}
