@@ -132,8 +132,10 @@ static bool optimise_thread(struct cpu_lowering *l, struct cpu_kernel *kernel)
 		"loop-mssa(loop-instsimplify,loop-simplifycfg,licm,loop-rotate,licm,"
 		"simple-loop-unswitch),simplifycfg,instcombine<no-verify-fixpoint>,"
 		"loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,gvn,sccp,bdce,"
-		"instcombine<no-verify-fixpoint>,jump-threading,correlated-propagation,adce,memcpyopt,dse,"
-		"loop-mssa(licm),simplifycfg,instcombine<no-verify-fixpoint>,loop-vectorize,loop-unroll,instcombine<no-verify-fixpoint>,"
+		"instcombine<no-verify-fixpoint>,jump-threading,correlated-propagation,adce,"
+		"memcpyopt,dse,"
+		"loop-mssa(licm),simplifycfg,instcombine<no-verify-fixpoint>,loop-vectorize,loop-"
+		"unroll,instcombine<no-verify-fixpoint>,"
 		"simplifycfg";
 	LLVMPassBuilderOptionsRef options;
 	LLVMErrorRef failure;

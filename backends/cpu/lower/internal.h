@@ -61,6 +61,8 @@ bool cpu_inline(struct cpu_lowering *l);
 bool cpu_thread_contexts(struct cpu_lowering *l);
 /* kernels.c: kernels become thread functions. */
 bool cpu_make_threads(struct cpu_lowering *l);
+/* ... and say of each load of a parameter, fields of structures too, that nobody writes it. */
+void cpu_mark_params(struct cpu_lowering *l, struct cpu_kernel *kernel);
 /* shared.c: shared variables become places in the block's shared memory. */
 bool cpu_place_shared(struct cpu_lowering *l);
 /* local.c: private memory below 4 GiB for kernels that keep its addresses in 32 bits. */

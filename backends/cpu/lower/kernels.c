@@ -234,3 +234,33 @@ bool cpu_make_threads(struct cpu_lowering *l)
 	end_threads(l);
 	return true;
 }
+
+/* Whether `pointer` points at a constant place in the parameter buffer. */
+static bool is_in_params(LLVMValueRef thread, LLVMValueRef pointer)
+{
+	for (;;) {
+		if (pointer == LLVMGetParam(thread, CPU_PARAMS))
+			return true;
+		if (LLVMIsAGetElementPtrInst(pointer)) {
+			for (int k = 1; k < LLVMGetNumOperands(pointer); k++)
+				if (!LLVMIsAConstantInt(LLVMGetOperand(pointer, (unsigned)k)))
+					return false;
+		} else if (!LLVMIsAAddrSpaceCastInst(pointer)) {
+			return false;
+		}
+		pointer = LLVMGetOperand(pointer, 0);
+	}
+}
+
+void cpu_mark_params(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	unsigned kind = LLVMGetMDKindIDInContext(l->context, "invariant.load", 14);
+	LLVMValueRef nothing =
+		LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, NULL, 0));
+
+	TALLY_EACH_BLOCK (kernel->thread, block)
+		TALLY_EACH_INSTRUCTION (block, i)
+			if (LLVMIsALoadInst(i) && !LLVMGetVolatile(i) && !LLVMIsAtomic(i) &&
+			    is_in_params(kernel->thread, LLVMGetOperand(i, 0)))
+				LLVMSetMetadata(i, kind, nothing);
+}

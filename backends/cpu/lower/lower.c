@@ -120,9 +120,10 @@ static bool check_vendor(struct cpu_lowering *l)
  * in registers, straight address arithmetic. */
 static bool simplify(struct cpu_lowering *l)
 {
-	return tally_lower_run_pipeline(l->module,
-					"function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)",
-					l->machine, l->error);
+	return tally_lower_run_pipeline(
+		l->module,
+		"function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg)",
+		l->machine, l->error);
 }
 
 static bool set_layout(struct cpu_lowering *l)
@@ -145,6 +146,7 @@ static bool make_entries(struct cpu_lowering *l)
 	for (size_t i = 0; i < l->kernel_count; i++) {
 		struct cpu_kernel *kernel = &l->kernels[i];
 
+		cpu_mark_params(l, kernel);
 		if (cpu_is_coroutine(kernel)) {
 			kernel->record.flags |= TALLY_CPU_COROUTINE;
 			if (!cpu_make_coroutine(l, kernel))
