@@ -326,7 +326,7 @@ static bool build_body(struct ptx_lift *l, struct assembly *a, struct ptx_functi
 static void promote(LLVMValueRef function)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-	LLVMErrorRef error = LLVMRunPassesOnFunction(function, "mem2reg", NULL, options);
+	LLVMErrorRef error = LLVMRunPassesOnFunction(function, "sroa", NULL, options);
 
 	if (error)
 		LLVMConsumeError(error);

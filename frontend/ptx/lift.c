@@ -114,7 +114,7 @@ bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error)
 {
 	if (!tally_verify_ir(module, "reading PTX", error))
 		return false;
-	if (!run_passes(module, "function(mem2reg)", error))
+	if (!run_passes(module, "function(sroa)", error))
 		return false;
 	TALLY_EACH_FUNCTION (module, f)
 		if (!LLVMIsDeclaration(f))
