@@ -112,14 +112,14 @@ static bool operand(struct ptx_parser *p, struct ptx_operand *o)
 		o->kind = PTX_O_VECTOR;
 		return operand_list(p, o, '}');
 	}
-	if (ptx_is_punct(p, '(')) {
+	if (p->in_call && ptx_is_punct(p, '(')) {
 		o->kind = PTX_O_LIST;
 		return operand_list(p, o, ')');
 	}
 	if (ptx_is_punct(p, '['))
 		return memory(p, o);
 	if (t->kind == PTX_INT || t->kind == PTX_FLOAT || ptx_is_punct(p, '-') ||
-	    ptx_is_punct(p, '+') || ptx_is_punct(p, '~'))
+	    ptx_is_punct(p, '+') || ptx_is_punct(p, '~') || ptx_is_punct(p, '('))
 		return number(p, o);
 	return ptx_unexpected(p, "an operand");
 }
@@ -159,7 +159,8 @@ static bool append(struct ptx_parser *p, struct ptx_statement *s)
 }
 
 /* The label of that name in the function, made when it is met first (a forward branch). */
-struct ptx_symbol *ptx_label(struct ptx_parser *p, const char *text, size_t length)
+static struct ptx_symbol *find_label(struct ptx_parser *p, const char *text, size_t length,
+				     unsigned line, unsigned column)
 {
 	struct ptx_symbol *s = ptx_find(p->module, text, length);
 
@@ -170,8 +171,8 @@ struct ptx_symbol *ptx_label(struct ptx_parser *p, const char *text, size_t leng
 		ptx_syntax(&p->lexer, "the file needs too much memory");
 		return NULL;
 	}
-	s->line = p->lexer.token.line;
-	s->column = p->lexer.token.column;
+	s->line = line;
+	s->column = column;
 	return s;
 }
 
@@ -217,6 +218,7 @@ static bool instruction(struct ptx_parser *p, struct ptx_operand *guard)
 		return ptx_unexpected(p, "an instruction");
 	if (!(s->name = ptx_take_text(p)) || !modifiers(p, s, from))
 		return false;
+	p->in_call = !strcmp(s->name, "call");
 	while (!ptx_is_punct(p, ';')) {
 		if (s->operands == PTX_MAX_OPERANDS)
 			return ptx_syntax(&p->lexer, "too many operands");
@@ -231,7 +233,8 @@ static bool instruction(struct ptx_parser *p, struct ptx_operand *guard)
 			return false;
 	struct ptx_operand *target = s->operands ? s->operand[0] : NULL;
 	if (!strcmp(s->name, "bra") && target && target->kind == PTX_O_NAME &&
-	    !(target->symbol = ptx_label(p, target->name, strlen(target->name))))
+	    !(target->symbol = find_label(p, target->name, strlen(target->name), target->line,
+					  target->column)))
 		return false;
 	return append(p, s);
 }
@@ -272,7 +275,8 @@ static bool targets(struct ptx_parser *p, struct ptx_symbol *s, bool labels)
 			s->target = more;
 		}
 		const struct ptx_token *t = &p->lexer.token;
-		struct ptx_symbol *target = labels ? ptx_label(p, t->text, t->length) : s;
+		struct ptx_symbol *target =
+			labels ? find_label(p, t->text, t->length, t->line, t->column) : s;
 		if (!target)
 			return false;
 		s->target[s->targets++] = target;
@@ -310,7 +314,7 @@ static bool prototype(struct ptx_parser *p, struct ptx_symbol *s)
 
 static bool label(struct ptx_parser *p, struct ptx_token t)
 {
-	struct ptx_symbol *s = ptx_label(p, t.text, t.length);
+	struct ptx_symbol *s = find_label(p, t.text, t.length, t.line, t.column);
 	struct ptx_statement *statement = ptx_new(p, sizeof *statement);
 
 	/* An inner scope's label of the same name is another one. */

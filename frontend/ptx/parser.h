@@ -10,6 +10,7 @@ struct ptx_parser {
 	struct ptx_lexer lexer;
 	struct ptx_module *module;
 	struct ptx_function *function; /* whose body is being read */
+	bool in_call;		       /* parentheses are argument lists, not expressions */
 	unsigned nesting;	       /* of expressions and operands */
 };
 
@@ -43,7 +44,6 @@ bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list);
 /* body.c: statements. */
 bool ptx_block(struct ptx_parser *p); /* up to the closing brace, or the end of the text */
 bool ptx_pragma_or_loc(struct ptx_parser *p, bool *done);
-struct ptx_symbol *ptx_label(struct ptx_parser *p, const char *name, size_t length);
 struct ptx_operand *ptx_operand(struct ptx_parser *p);
 
 #endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs PTX snippets: see run.h. */
+#include "run.h"
+
+#include <llvm-c/ExecutionEngine.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Linker.h>
+#include <llvm-c/Support.h>
+#include <llvm-c/Target.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "frontend/frontend.h"
+#include "ir_passes/contract.h"
+#include "reference.h"
+
+static void write_kernel(struct tally_buffer *out, size_t number, const struct ptx_case *c)
+{
+	static const char *const store[][2] = {
+		{"d", "st.global.u64 [%d15], %d8;"},
+		{"r", "cvt.u64.u32 %d8, %r8; st.global.u64 [%d15], %d8;"},
+		{"h", "cvt.u64.u16 %d8, %h8; st.global.u64 [%d15], %d8;"},
+		{"f", "mov.b32 %r8, %f8; cvt.u64.u32 %d8, %r8; st.global.u64 [%d15], %d8;"},
+		{"e", "st.global.f64 [%d15], %e8;"},
+		{"p", "selp.u64 %d8, 1, 0, %p8; st.global.u64 [%d15], %d8;"},
+	};
+
+	tally_buffer_print(out,
+			   ".visible .entry k%zu(.param .u64 in, .param .u64 out)\n{\n"
+			   ".reg .pred %%p<16>; .reg .b16 %%h<16>; .reg .b32 %%r<16>;\n"
+			   ".reg .b64 %%d<16>; .reg .f32 %%f<16>; .reg .f64 %%e<16>;\n"
+			   "ld.param.u64 %%d14, [in]; ld.param.u64 %%d15, [out];\n",
+			   number);
+	for (int i = 0; i < 4; i++)
+		tally_buffer_print(out,
+				   "ld.global.u64 %%d%d, [%%d14+%d]; cvt.u32.u64 %%r%d, %%d%d; "
+				   "cvt.u16.u64 %%h%d, %%d%d;\n"
+				   "mov.b32 %%f%d, %%r%d; mov.b64 %%e%d, %%d%d;\n",
+				   i, i * 8, i, i, i, i, i, i, i, i);
+	tally_buffer_print(out, "and.b32 %%r9, %%r3, 1; setp.ne.u32 %%p0, %%r9, 0;\n"
+				"mov.u64 %%d8, 0; mov.u32 %%r8, 0; mov.u16 %%h8, 0;\n"
+				"setp.ne.u32 %%p8, 0, 0;\n");
+	tally_buffer_print(out, "%s\n", c->code);
+	for (size_t i = 0; i < sizeof store / sizeof *store; i++)
+		if (*store[i][0] == c->result)
+			tally_buffer_print(out, "%s\n", store[i][1]);
+	tally_buffer_print(out, "ret;\n}\n");
+}
+
+static LLVMModuleRef lift(LLVMContextRef context, const struct ptx_case *cases, size_t count)
+{
+	struct tally_buffer text = {0};
+	struct tally_error error = {0};
+	struct tally_lift_options options = {.file = "cases.ptx"};
+	LLVMModuleRef module;
+
+	tally_buffer_print(&text,
+			   ".version 9.0\n.target sm_100\n.address_size 64\n"
+			   ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n"
+			   ".extern .func (.param .b64 r) malloc(.param .b64 n);\n"
+			   ".extern .func free(.param .b64 p);\n"
+			   ".global .align 1 .b8 text[4] = {104, 105, 33, 0};\n"
+			   ".global .u32 word = 41;\n"
+			   ".const .align 4 .b32 table[3] = {10, 20, 30};\n"
+			   ".global .u64 pointer = generic(word)+0;\n"
+			   ".shared .align 8 .b8 pool[64];\n"
+			   ".func (.param .b32 r) twice(.param .b32 a)\n"
+			   "{ .reg .b32 %%t; ld.param.b32 %%t, [a]; add.u32 %%t, %%t, %%t;\n"
+			   "st.param.b32 [r], %%t; ret; }\n"
+			   ".func (.param .align 8 .b8 r[16]) swap(.param .align 8 .b8 a[16])\n"
+			   "{ .reg .b64 %%t<2>; ld.param.v2.b64 {%%t0, %%t1}, [a];\n"
+			   "st.param.b64 [r+8], %%t0; st.param.b64 [r], %%t1; ret; }\n"
+			   ".func (.reg .b32 r) old(.reg .b32 a) { add.u32 r, a, 3; ret; }\n");
+	for (size_t i = 0; i < count; i++)
+		write_kernel(&text, i, &cases[i]);
+	module = tally_ptx_lift(context, text.data, text.size, &options, &error);
+	if (!module || !tally_contract_verify(module, &error)) {
+		const char *line = text.data;
+		for (unsigned n = 1; n < error.line && line; n++)
+			line = strchr(line, '\n') + 1;
+		tally_error_print(&error, "ptx_run");
+		fprintf(stderr, "%.*s\n", (int)strcspn(line, "\n"), line);
+		exit(1);
+	}
+	tally_buffer_free(&text);
+	return module;
+}
+
+static void link_pairs(LLVMContextRef context, LLVMModuleRef module)
+{
+	char *message = NULL;
+	LLVMModuleRef pairs;
+	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+		reference_pairs, strlen(reference_pairs), "pairs");
+
+	if (LLVMParseIRInContext(context, buffer, &pairs, &message)) {
+		fprintf(stderr, "%s\n", message);
+		exit(1);
+	}
+	LLVMSetDataLayout(pairs, LLVMGetDataLayoutStr(module));
+	if (LLVMLinkModules2(module, pairs))
+		exit(1);
+}
+
+size_t ptx_run(const struct ptx_case *cases, size_t count)
+{
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module = lift(context, cases, count);
+	LLVMExecutionEngineRef engine;
+	char *message = NULL, name[32];
+	size_t wrong = 0;
+
+	LLVMLinkInMCJIT();
+	LLVMInitializeNativeTarget();
+	LLVMInitializeNativeAsmPrinter();
+	link_pairs(context, module);
+	LLVMSetDataLayout(module, "");
+	for (const struct reference_symbol *s = reference_symbols; s->name; s++)
+		LLVMAddSymbol(s->name, s->address);
+	struct LLVMMCJITCompilerOptions options;
+	LLVMInitializeMCJITCompilerOptions(&options, sizeof options);
+	options.OptLevel = 1;
+	if (LLVMCreateMCJITCompilerForModule(&engine, module, &options, sizeof options, &message)) {
+		fprintf(stderr, "%s\n", message);
+		exit(1);
+	}
+	for (size_t i = 0; i < count; i++) {
+		uint64_t out = 0, in[4];
+		void (*kernel)(uint64_t *, uint64_t *);
+		snprintf(name, sizeof name, "k%zu", i);
+		kernel = (void (*)(uint64_t *, uint64_t *))LLVMGetFunctionAddress(engine, name);
+		memcpy(in, cases[i].input, sizeof in);
+		kernel(in, &out);
+		if (out == cases[i].expected)
+			continue;
+		fprintf(stderr, "%s\n  inputs %llx %llx %llx %llx: %llx, expected %llx\n",
+			cases[i].code, (unsigned long long)in[0], (unsigned long long)in[1],
+			(unsigned long long)in[2], (unsigned long long)in[3],
+			(unsigned long long)out, (unsigned long long)cases[i].expected);
+		wrong++;
+	}
+	LLVMDisposeExecutionEngine(engine);
+	LLVMContextDispose(context);
+	return wrong;
+}
