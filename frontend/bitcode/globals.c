@@ -76,6 +76,23 @@ static void set_shared(LLVMValueRef global)
 	}
 }
 
+/*
+ * AMD's link-time compiler has put a kernel's shared variables into one with a fixed address in
+ * 32 bits, and a name that looks like a list for the compiler. It is a variable like any other.
+ */
+static void undo_lds_layout(struct lift *lift, LLVMValueRef global)
+{
+	const char *kind = "absolute_symbol", *name = bitcode_name(global);
+	char renamed[300];
+
+	LLVMGlobalEraseMetadata(
+		global, LLVMGetMDKindIDInContext(lift->context, kind, (unsigned)strlen(kind)));
+	if (strncmp(name, "llvm.amdgcn.", 12))
+		return;
+	snprintf(renamed, sizeof(renamed), "%s", name + strlen("llvm."));
+	LLVMSetValueName2(global, renamed, strlen(renamed));
+}
+
 static void set_linkage(LLVMValueRef global)
 {
 	LLVMLinkage linkage = LLVMGetLinkage(global);
@@ -134,6 +151,8 @@ bool bitcode_globals(struct lift *lift)
 		if (LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == TALLY_AS_GENERIC &&
 		    LLVMGetInitializer(global))
 			kept = move_to_global(lift, global);
+		if (lift->vendor == BITCODE_AMD)
+			undo_lds_layout(lift, kept);
 		set_linkage(kept);
 	}
 	return true;

@@ -193,7 +193,7 @@ static LLVMValueRef byref_to_byval(struct lift *lift, LLVMValueRef kernel)
 	char *name;
 
 	if (!types) {
-		tally_fail(lift->error, "out of memory");
+		tally_fail_at(lift->error, lift->options->file, 0, 0, "out of memory");
 		return NULL;
 	}
 	for (unsigned i = 0; i < count; i++) {

@@ -86,7 +86,8 @@ bool bitcode_run_passes(struct lift *lift, const char *pipeline)
 	if (!failed)
 		return true;
 	message = LLVMGetErrorMessage(failed);
-	tally_fail(lift->error, "internal: passes '%s': %s", pipeline, message);
+	tally_fail_at(lift->error, lift->options->file, 0, 0, "internal: passes '%s': %s", pipeline,
+		      message);
 	LLVMDisposeErrorMessage(message);
 	return false;
 }
@@ -254,11 +255,17 @@ static bool neutral_layout(struct lift *lift)
 	return true;
 }
 
+/* The tables' rows and lifted assembly are small functions until here. */
+static bool inline_rows(struct lift *lift)
+{
+	return bitcode_run_passes(lift, "always-inline,globaldce");
+}
+
 static bitcode_step *const steps[] = {
 	neutral_layout,	   bitcode_drop_libraries, bitcode_globals,    bitcode_kernels,
 	bitcode_functions, drop_unreached,	   bitcode_amd_memory, bitcode_amd_printf,
 	bitcode_special,   bitcode_map_calls,	   bitcode_asm,	       bitcode_locks,
-	bitcode_leftovers, bitcode_warps,
+	inline_rows,	   bitcode_leftovers,	   bitcode_warps,
 };
 
 static bool run_steps(struct lift *lift)

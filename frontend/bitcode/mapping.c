@@ -215,10 +215,11 @@ static bool link_text(struct lift *lift, struct tally_buffer *text)
 	failed = text->failed || declarations.failed;
 	tally_buffer_free(&declarations);
 	if (failed)
-		return tally_fail(lift->error, "out of memory");
+		return tally_fail_at(lift->error, lift->options->file, 0, 0, "out of memory");
 	memory = LLVMCreateMemoryBufferWithMemoryRangeCopy(text->data, text->size, "mapping");
 	if (LLVMParseIRInContext(lift->context, memory, &library, &message)) {
-		tally_fail(lift->error, "internal: the mapping tables do not parse: %s", message);
+		tally_fail_at(lift->error, lift->options->file, 0, 0,
+			      "internal: the mapping tables do not parse: %s", message);
 		LLVMDisposeMessage(message);
 		return false;
 	}
@@ -227,7 +228,8 @@ static bool link_text(struct lift *lift, struct tally_buffer *text)
 		if (tally_operation_find(bitcode_name(f)))
 			tally_operation_attributes(f, tally_operation_find(bitcode_name(f)));
 	if (LLVMLinkModules2(lift->module, library))
-		return tally_fail(lift->error, "internal: the mapping tables do not link");
+		return tally_fail_at(lift->error, lift->options->file, 0, 0,
+				     "internal: the mapping tables do not link");
 	return true;
 }
 
@@ -245,8 +247,9 @@ static bool replace_uses(struct lift *lift)
 		if (LLVMGlobalGetValueType(neutral) != LLVMGlobalGetValueType(function)) {
 			have = LLVMPrintTypeToString(LLVMGlobalGetValueType(function));
 			want = LLVMPrintTypeToString(LLVMGlobalGetValueType(neutral));
-			tally_fail(lift->error, "function '%s' has type '%s', but '%s' is known",
-				   name, have, want);
+			tally_fail_at(lift->error, lift->options->file, 0, 0,
+				      "function '%s' has type '%s', but '%s' is known", name, have,
+				      want);
 			LLVMDisposeMessage(have);
 			LLVMDisposeMessage(want);
 			return false;
@@ -275,5 +278,5 @@ bool bitcode_map_calls(struct lift *lift)
 	if (text.size)
 		ok = link_text(lift, &text) && replace_uses(lift);
 	tally_buffer_free(&text);
-	return ok && bitcode_run_passes(lift, "always-inline,globaldce");
+	return ok;
 }
