@@ -131,9 +131,15 @@ CUresult module_make_code(const void *image, size_t size, struct tally_cpu_image
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (!result) {
+		struct tally_error open_error = {0};
 		private_name(fd, path, sizeof path);
-		if (!tally_cpu_image_open(path, code, why))
+		if (!tally_cpu_image_open(path, code, &open_error)) {
+			/* The path is of no use to anybody. */
+			const char *text = open_error.message, *at = strstr(text, path);
+			tally_fail(why, "%.*s<image>%s", at ? (int)(at - text) : 0, text,
+				   at ? at + strlen(path) : text);
 			result = CUDA_ERROR_INVALID_IMAGE;
+		}
 	}
 	close(fd);
 	return result;

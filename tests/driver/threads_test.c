@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many threads do everything at once (the test to run under ThreadSanitizer), and processes fork in
+ * the middle of it. */
+#include "driver_tests.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 6, ROUNDS = 60 };
+
+static CUevent shared_event;
+
+/* A round of everything; each thread checks its own results. */
+static void round_of(unsigned number, CUstream stream, unsigned round)
+{
+	enum { N = 4096 };
+	CUdeviceptr memory;
+	CUevent event;
+	uint32_t *host;
+	void *params[1];
+
+	OK(cuMemAllocAsync(&memory, N * 4, stream));
+	OK(cuMemAllocHost((void **)&host, N * 4));
+	OK(cuEventCreate(&event, 0));
+	OK(cuMemsetD32Async(memory, number, N, stream));
+	params[0] = &memory;
+	OK(launch(kernel("count"), N, stream, params));
+	OK(cuEventRecord(event, stream));
+	OK(cuEventRecord(shared_event, stream));
+	OK(cuStreamWaitEvent(stream, shared_event, 0));
+	OK(cuMemcpyDtoHAsync(host, memory, N * 4, stream));
+	OK(cuMemFreeAsync(memory, stream));
+	if (round % 3)
+		OK(cuStreamSynchronize(stream));
+	else
+		OK(cuCtxSynchronize());
+	OK(cuEventQuery(event));
+	for (int i = 0; i < N; i++)
+		assert_int_equal(host[i], number + 1);
+	OK(cuEventDestroy(event));
+	OK(cuMemFreeHost(host));
+}
+
+static void CUDA_CB count_up(void *data)
+{
+	atomic_fetch_add((_Atomic unsigned *)data, 1);
+}
+
+static void *thread_main(void *argument)
+{
+	unsigned number = (unsigned)(uintptr_t)argument;
+	_Atomic unsigned called = 0;
+	CUstream stream;
+
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamCreateWithPriority(&stream, number % 2, -(int)number));
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		round_of(number, stream, round);
+		OK(cuLaunchHostFunc(stream, count_up, &called));
+		if (round % 10 == 9) {
+			OK(cuStreamDestroy(stream));
+			OK(cuStreamCreate(&stream, 0));
+		}
+	}
+	OK(cuCtxSynchronize());
+	while (atomic_load(&called) < ROUNDS) /* those of destroyed streams */
+		sleep_ms(1);
+	OK(cuStreamDestroy(stream));
+	return NULL;
+}
+
+static void threads_do_everything_at_once(void **state)
+{
+	pthread_t thread[THREADS];
+
+	OK(cuEventCreate(&shared_event, CU_EVENT_DISABLE_TIMING));
+	for (uintptr_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, thread_main, (void *)i), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	OK(cuEventDestroy(shared_event));
+}
+
+/* One stream, several threads: all arrives. */
+static CUstream common;
+static uint32_t *common_count;
+
+static void *submit_main(void *argument)
+{
+	void *params[] = {&common_count};
+
+	OK(cuCtxSetCurrent(context));
+	for (int i = 0; i < 2000; i++) {
+		OK(launch(kernel("count"), 2, common, params));
+		if (i % 100 == 0)
+			OK(cuStreamSynchronize(common));
+	}
+	return NULL;
+}
+
+static void threads_share_a_stream(void **state)
+{
+	pthread_t thread[THREADS];
+
+	OK(cuStreamCreate(&common, CU_STREAM_NON_BLOCKING));
+	common_count = zeroed(8);
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, submit_main, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(thread[i], NULL);
+	OK(cuStreamSynchronize(common));
+	assert_int_equal(common_count[0], THREADS * 2000);
+	assert_int_equal(common_count[1], THREADS * 2000);
+	OK(cuStreamDestroy(common));
+	OK(cuMemFree((CUdeviceptr)common_count));
+}
+
+/* More than a stream holds: the submitter waits, nothing is lost. */
+static void deep_queue(void **state)
+{
+	uint32_t *count = zeroed(4), *none = NULL;
+	void *params[] = {&count};
+	uint32_t id = 0;
+	uint64_t ns = 20000000;
+	void *first[] = {&ns, &none, &none, &id};
+	CUstream stream;
+
+	OK(cuStreamCreate(&stream, 0));
+	OK(launch(kernel("busy"), 1, stream, first));
+	for (int i = 0; i < 50000; i++)
+		OK(launch(kernel("count"), 1, stream, params));
+	OK(cuStreamSynchronize(stream));
+	assert_int_equal(*count, 50000);
+	OK(cuStreamDestroy(stream));
+	OK(cuMemFree((CUdeviceptr)count));
+}
+
+/* The child finds memory as it was and streams that are empty, and works on. */
+static void child_process(uint32_t *count, CUstream stream)
+{
+	void *params[] = {&count};
+	uint32_t before = count[0];
+	CUevent event;
+
+	if (cuStreamSynchronize(stream) ||
+	    cuLaunchKernel(kernel("count"), 1, 1, 1, 1, 1, 1, 0, stream, params, NULL))
+		_exit(1);
+	if (cuEventCreate(&event, 0) || cuEventRecord(event, stream) || cuEventSynchronize(event))
+		_exit(2);
+	if (count[0] != before + 1)
+		_exit(3);
+	if (cuLaunchKernel(kernel("count"), 64, 1, 1, 1, 1, 1, 0, NULL, params, NULL) ||
+	    cuCtxSynchronize() || count[0] != before + 2 || count[63] < 1)
+		_exit(4);
+	_exit(0);
+}
+
+static void forked_children_work(void **state)
+{
+	uint32_t *count = zeroed(64 * 4), *none = NULL, id = 0;
+	uint64_t ns = 100000;
+	void *params[] = {&ns, &none, &none, &id};
+	CUstream stream;
+	int status;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (int i = 0; i < 10; i++) {
+		OK(launch(kernel("busy"), 100, stream, params)); /* in the middle of this */
+		pid_t child = fork();
+		if (!child)
+			child_process(count, stream);
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		OK(cuStreamSynchronize(stream));
+	}
+	assert_int_equal(count[0], 0); /* the children's memory was their own */
+	OK(cuStreamDestroy(stream));
+	OK(cuMemFree((CUdeviceptr)count));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_do_everything_at_once),
+		cmocka_unit_test(threads_share_a_stream),
+		cmocka_unit_test(deep_queue),
+		cmocka_unit_test(forked_children_work),
+	};
+
+	return cmocka_run_group_tests(tests, start_driver, stop_driver);
+}
