@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 100000, TURNS = 9 };
+enum { LAUNCHES = 100000, BATCHES = 50, TURNS = 9 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry empty()\n{\n\tret;\n}\n";
@@ -36,14 +36,15 @@ static double now(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* The program: prints nanoseconds per launch. */
+/* The program: prints nanoseconds per launch, of the quickest of its batches: other programs of the
+ * machine only ever add to that. */
 static int program(void)
 {
 	CUdevice device;
 	CUcontext context;
 	CUmodule module;
 	CUfunction empty;
-	double start;
+	double best = 0;
 
 	OK(cuInit(0));
 	OK(cuDeviceGet(&device, 0));
@@ -54,11 +55,16 @@ static int program(void)
 	for (int i = 0; i < LAUNCHES / 10; i++)
 		OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
 	OK(cuCtxSynchronize());
-	start = now();
-	for (int i = 0; i < LAUNCHES; i++)
-		OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
-	OK(cuCtxSynchronize());
-	printf("%.1f\n", (now() - start) / LAUNCHES);
+	for (int batch = 0; batch < BATCHES; batch++) {
+		double start = now(), each;
+
+		for (int i = 0; i < LAUNCHES / BATCHES; i++)
+			OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+		OK(cuCtxSynchronize());
+		each = (now() - start) / (LAUNCHES / BATCHES);
+		best = batch && best < each ? best : each;
+	}
+	printf("%.1f\n", best);
 	return 0;
 }
 
@@ -121,8 +127,9 @@ int main(int argc, char **argv)
 			figures[way][turn] = run(argv[0], ways[way].priority);
 			ratios[way][turn] = figures[way][turn] / figures[0][turn];
 		}
-	printf("%d empty launches, ns per launch (median of %d turns, interleaved)\n", LAUNCHES,
-	       TURNS);
+	printf("%d empty launches, ns per launch (quickest of %d batches; median of %d turns, "
+	       "interleaved)\n",
+	       LAUNCHES, BATCHES, TURNS);
 	for (int way = 0; way < WAYS; way++) {
 		qsort(figures[way], TURNS, sizeof(double), by_size);
 		qsort(ratios[way], TURNS, sizeof(double), by_size);

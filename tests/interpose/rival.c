@@ -23,6 +23,20 @@ static const struct tally_slot *find(const struct tally_board *board, const char
 	return NULL;
 }
 
+/* What a program of that name that left after the first `before` ones had counted. */
+static const struct tally_slot *finished(const struct tally_board *board, const char *name,
+					 uint64_t before)
+{
+	uint64_t end = atomic_load(&board->finished_count);
+
+	for (uint64_t n = before; n < end; n++) {
+		const struct tally_slot *slot = &board->finished[n % TALLY_BOARD_FINISHED];
+		if (!strcmp(slot->name, name))
+			return slot;
+	}
+	return NULL;
+}
+
 static void rest(unsigned most_us)
 {
 	if (most_us)
@@ -36,7 +50,8 @@ int main(int argc, char **argv)
 	const struct tally_board *board;
 	const struct tally_slot *slot = NULL;
 	struct tally_client *client;
-	struct tally_slot last;
+	const struct tally_slot *last = NULL;
+	uint64_t before;
 
 	if (argc != 5)
 		return 2;
@@ -45,6 +60,7 @@ int main(int argc, char **argv)
 		tally_error_print(&error, "rival");
 		return 1;
 	}
+	before = atomic_load(&board->finished_count);
 	for (int i = 0; i < 10000 && !(slot = find(board, argv[1])); i++)
 		usleep(1000);
 	if (!slot) {
@@ -64,13 +80,17 @@ int main(int argc, char **argv)
 			rest((unsigned)atoi(argv[2]));
 			tally_client_set_active(client, false);
 		}
-		memcpy(&last, (const void *)slot, sizeof last);
 		rest((unsigned)atoi(argv[3]) + 1);
 	}
+	for (int i = 0; i < 2000 && !(last = finished(board, argv[1], before)); i++)
+		usleep(1000);
+	if (!last) {
+		fprintf(stderr, "rival: error: %s left no account\n", argv[1]);
+		return 1;
+	}
 	printf("launches %lu guarded %lu stops %lu resumes %lu fences %lu worst_stop_us %lu\n",
-	       (unsigned long)last.launches, (unsigned long)last.guarded, (unsigned long)last.stops,
-	       (unsigned long)last.resumes, (unsigned long)last.fences,
-	       (unsigned long)last.stop_ns_max / 1000);
+	       last->launches, last->guarded, last->stops, last->resumes, last->fences,
+	       last->stop_ns_max / 1000);
 	tally_client_disconnect(client);
 	return 0;
 }
