@@ -1,16 +1,82 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whether the program has work on the device. Every piece of work is counted in its stream before
- * the driver gets it; a synchronisation that the program does anyway says how many of them are
- * done. When all are, the board is told. A program that never synchronises is looked at in a lull.
- */
+/* The rare side of activity: notes, questions to the driver, the end; see activity.h. */
+#include "backends/cuda/interpose/activity.h"
+
 #include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
-#include "backends/cuda/interpose/state.h"
+
+__thread struct tally_caller *tally_caller __attribute__((tls_model("initial-exec")));
+bool tally_announce_fences;
+
+static _Atomic(struct tally_caller *) callers;
+static pthread_key_t caller_key;
+
+static void caller_ended(void *record)
+{
+	struct tally_caller *caller = record;
+
+	atomic_store(&caller->calling, NULL);
+	atomic_store(&caller->taken, false);
+}
+
+void tally_activity_start(void)
+{
+	static bool once;
+
+	if (!once)
+		pthread_key_create(&caller_key, caller_ended);
+	once = true;
+	tally_announce_fences =
+		syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
+}
+
+void tally_activity_forked(void)
+{
+	/* Of the parent's threads only this one is here. */
+	for (struct tally_caller *c = atomic_load(&callers); c; c = c->next) {
+		atomic_store(&c->calling, NULL);
+		atomic_store(&c->taken, c == tally_caller);
+	}
+}
+
+struct tally_caller *tally_caller_new(void)
+{
+	/* Out of memory: shared by whoever has none, and then the program may stay active for
+	 * longer than it is. */
+	static struct tally_caller common = {.taken = true};
+	struct tally_caller *c = atomic_load(&callers);
+	bool free_one = false;
+
+	while (c && !atomic_compare_exchange_strong(&c->taken, &free_one, true)) {
+		free_one = false;
+		c = c->next;
+	}
+	if (!c && !posix_memalign((void **)&c, 64, sizeof *c)) {
+		*c = (struct tally_caller){.taken = true, .next = atomic_load(&callers)};
+		while (!atomic_compare_exchange_weak(&callers, &c->next, c))
+			;
+	}
+	if (c)
+		pthread_setspecific(caller_key, c);
+	tally_caller = c ? c : &common;
+	return tally_caller;
+}
+
+/* Makes what other threads announced before they looked whether we are active visible here. */
+static void barrier(void)
+{
+	const struct tally_caller *first = atomic_load(&callers);
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!tally_announce_fences && first && (first->next || first != tally_caller))
+		syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+}
 
 static void tell(struct tally_device *d, bool active)
 {
@@ -34,11 +100,22 @@ void tally_activity_begin(struct tally_device *d)
 	}
 }
 
-void tally_finished(struct tally_stream *stream, uint64_t count)
+uint64_t tally_note(const struct tally_stream *stream)
+{
+	/* This order: who is in the count has said before that it is calling. */
+	uint64_t count = atomic_load_explicit(&stream->announced, memory_order_acquire);
+
+	for (const struct tally_caller *c = atomic_load(&callers); c; c = c->next)
+		if (atomic_load_explicit(&c->calling, memory_order_acquire) == stream)
+			return 0;
+	return count;
+}
+
+void tally_finished(struct tally_stream *stream, uint64_t note)
 {
 	uint64_t known = atomic_load_explicit(&stream->finished, memory_order_relaxed);
 
-	while (known < count && !atomic_compare_exchange_weak(&stream->finished, &known, count))
+	while (known < note && !atomic_compare_exchange_weak(&stream->finished, &known, note))
 		;
 }
 
@@ -50,11 +127,28 @@ static bool idle(const struct tally_stream *s)
 /* Device lock held. */
 static bool all_idle(const struct tally_device *d)
 {
+	const struct tally_stream *s;
+
 	for (const struct tally_context *c = d->contexts; c; c = c->next)
-		for (const struct tally_stream *s = c->streams; s; s = s->next)
+		for (s = c->streams; s; s = s->next)
 			if (!idle(s))
 				return false;
+	for (const struct tally_caller *c = atomic_load(&callers); c; c = c->next) {
+		s = atomic_load_explicit(&c->calling, memory_order_acquire);
+		if (s && s->context->device == d)
+			return false;
+	}
 	return true;
+}
+
+void tally_activity_publish(struct tally_device *d)
+{
+	uint64_t launches = d->launches;
+
+	for (const struct tally_context *c = d->contexts; c; c = c->next)
+		for (const struct tally_stream *s = c->streams; s; s = s->next)
+			launches += atomic_load_explicit(&s->launches, memory_order_relaxed);
+	atomic_store_explicit(&tally_slot(d)->launches, launches, memory_order_relaxed);
 }
 
 /* Asks the driver about each stream that is not known idle. Device lock held. */
@@ -64,19 +158,19 @@ static void ask(struct tally_device *d, struct tally_context *current)
 	if (atomic_load(&tally_process.captures))
 		return;
 	for (struct tally_stream *s = current->streams; s; s = s->next) {
-		uint64_t count = atomic_load(&s->given);
+		uint64_t note = tally_note(s);
 
 		if (idle(s) || (s->kind == TALLY_STREAM_PER_THREAD && s->owner != tally_thread()) ||
 		    tally_guard_pending(s))
 			continue;
 		if (!TALLY_DRIVER(cuStreamQuery)(s->handle))
-			tally_finished(s, count);
+			tally_finished(s, note);
 	}
 }
 
 /*
- * Device lock held. The order makes it safe without a lock in tally_announce(): we say "not active"
- * and then look again; it counts and then looks whether we are. One of the two sees the other.
+ * Device lock held. We say "not active" and then look again; an announcement counts and then looks
+ * whether we are. One of the two sees the other.
  */
 static bool end(struct tally_device *d)
 {
@@ -85,8 +179,10 @@ static bool end(struct tally_device *d)
 	pthread_mutex_lock(&d->activity_lock);
 	if (atomic_load(&d->active)) {
 		atomic_store(&d->active, false);
+		barrier();
 		if (all_idle(d)) {
 			tell(d, false);
+			tally_activity_publish(d);
 			ended = true;
 		} else {
 			atomic_store(&d->active, true);
@@ -133,7 +229,7 @@ static void ask_per_thread(struct tally_context *c)
 	for (s = c->streams; s; s = s->next) {
 		if (s->kind != TALLY_STREAM_PER_THREAD)
 			continue;
-		s->marked = tally_guard_pending(s) ? 0 : atomic_load(&s->given);
+		s->marked = tally_guard_pending(s) ? 0 : tally_note(s);
 		waiting |= !idle(s);
 	}
 	if (!waiting || atomic_load(&tally_process.captures) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated interposers: every HOOK row of kind WORK, FENCE and DRAIN. */
+#include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 
@@ -11,11 +12,9 @@ static struct tally_stream *before(CUstream handle, bool per_thread, bool work)
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return NULL;
-	tally_announce(s);
-	if (work) {
-		TALLY_COUNT(s->context->device, launches, 1);
+	tally_announce(s, work);
+	if (work)
 		tally_gate_pass(s->context->device);
-	}
 	if (tally_process.config.guards)
 		tally_fence(s);
 	return s;
@@ -26,7 +25,7 @@ static void after(struct tally_stream *s, bool synchronous)
 {
 	if (!s)
 		return;
-	tally_given(s);
+	tally_given();
 	if (synchronous)
 		tally_activity_settle(s->context->device);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The doors through which kernels go to the device. */
+#include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 
@@ -46,9 +47,9 @@ static struct tally_kernel *guardable(struct tally_stream *s, const void *functi
 /*
  * What comes before every launch; `plain` when it has no attributes that a split launch would not
  * keep. True when the launch is done, with the driver's answer in `result`; false when the caller
- * is to call the driver, and after that tally_given(*stream) unless it is NULL.
+ * is to call the driver, and after that, where `announced` was set, tally_given().
  */
-static bool launch(struct tally_stream **stream, bool per_thread, CUfunction function,
+static bool launch(bool *announced, bool per_thread, CUfunction function,
 		   const struct tally_dimensions *at, bool plain, void **parameters, void **extra,
 		   CUstream handle, CUresult *result)
 {
@@ -59,9 +60,8 @@ static bool launch(struct tally_stream **stream, bool per_thread, CUfunction fun
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return false;
-	*stream = s;
-	tally_announce(s);
-	TALLY_COUNT(s->context->device, launches, 1);
+	*announced = true;
+	tally_announce(s, true);
 	tally_gate_pass(s->context->device);
 	if (!tally_process.config.guards)
 		return false;
@@ -71,14 +71,8 @@ static bool launch(struct tally_stream **stream, bool per_thread, CUfunction fun
 		return false;
 	}
 	*result = tally_guard_launch(s, k, at, parameters, packed);
-	tally_given(s);
+	tally_given();
 	return true;
-}
-
-static inline void after(struct tally_stream *s)
-{
-	if (s)
-		tally_given(s);
 }
 
 #define KERNEL(symbol, per_thread)                                                                 \
@@ -90,16 +84,17 @@ static inline void after(struct tally_stream *s)
 		struct tally_dimensions at = {{gridDimX, gridDimY, gridDimZ},                      \
 					      {blockDimX, blockDimY, blockDimZ},                   \
 					      sharedMemBytes};                                     \
-		struct tally_stream *record = NULL;                                                \
+		bool announced = false;                                                            \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (!tally_enter() || !tally_on() ||                                               \
-		    !launch(&record, per_thread, f, &at, true, kernelParams, extra, stream,        \
+		    !launch(&announced, per_thread, f, &at, true, kernelParams, extra, stream,     \
 			    &result)) {                                                            \
 			result = TALLY_REAL(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX,    \
 						    blockDimY, blockDimZ, sharedMemBytes, stream,  \
 						    kernelParams, extra);                          \
-			after(record);                                                             \
+			if (announced)                                                             \
+				tally_given();                                                     \
 		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \
@@ -136,7 +131,7 @@ static bool plain(const CUlaunchConfig *config)
 	CUresult symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams,           \
 			void **extra)                                                              \
 	{                                                                                          \
-		struct tally_stream *record = NULL;                                                \
+		bool announced = false;                                                            \
 		struct tally_dimensions at;                                                        \
 		CUresult result;                                                                   \
 		bool done = false;                                                                 \
@@ -146,12 +141,13 @@ static bool plain(const CUlaunchConfig *config)
 				{config->gridDimX, config->gridDimY, config->gridDimZ},            \
 				{config->blockDimX, config->blockDimY, config->blockDimZ},         \
 				config->sharedMemBytes};                                           \
-			done = launch(&record, per_thread, f, &at, plain(config), kernelParams,    \
+			done = launch(&announced, per_thread, f, &at, plain(config), kernelParams, \
 				      extra, config->hStream, &result);                            \
 		}                                                                                  \
 		if (!done) {                                                                       \
 			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \
-			after(record);                                                             \
+			if (announced)                                                             \
+				tally_given();                                                     \
 		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \

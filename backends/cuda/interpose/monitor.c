@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
@@ -113,6 +114,8 @@ static void look_for_lull(struct tally_device *d, struct watch *w, uint64_t now)
 		w->busy_at = now;
 		w->period = w->period * 2 > LONG_LULL_NS ? LONG_LULL_NS : w->period * 2;
 	}
+	if (announced != w->announced)
+		tally_activity_publish(d);
 	w->announced = announced;
 }
 

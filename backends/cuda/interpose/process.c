@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -68,6 +69,7 @@ static void forked(void)
 	memset(&tally_process, 0, sizeof tally_process);
 	pthread_mutex_init(&tally_process.lock, NULL);
 	pthread_mutex_init(&once, NULL);
+	tally_activity_forked();
 	tally_kernels_forked();
 	tally_streams_forked();
 	atomic_store(&tally_mode, TALLY_UNKNOWN);
@@ -86,6 +88,9 @@ static void leaving(void)
 		struct tally_client *client = atomic_load(&d->client);
 
 		tally_guard_leave(d);
+		pthread_mutex_lock(&d->lock);
+		tally_activity_publish(d);
+		pthread_mutex_unlock(&d->lock);
 		if (client)
 			tally_client_set_active(client, false);
 	}
@@ -106,6 +111,8 @@ bool tally_start(void)
 			pthread_atfork(NULL, NULL, forked);
 			atexit(leaving);
 		}
+		if (mode == TALLY_ON)
+			tally_activity_start();
 		if (mode == TALLY_ON)
 			tally_process.cpu_target =
 				(const char *(*)(void))tally_driver_lookup("tallyCpuTarget");

@@ -43,12 +43,10 @@ struct tally_stream {
 	struct tally_context *context;
 	struct tally_stream *next; /* of the context */
 
-	/*
-	 * Pieces of work: announced before the driver is called, given when that has returned,
-	 * known done. A question to the driver is about what was given before it.
-	 */
-	_Atomic uint64_t announced, given, finished;
-	uint64_t marked; /* given when the context's marker was put in (activity.c) */
+	/* Pieces of work that were announced, that are known done; see activity.h. */
+	_Atomic uint64_t announced, finished;
+	_Atomic uint64_t launches;
+	uint64_t marked; /* announced when the context's marker was put in, or 0 */
 
 	struct tally_guard *guard; /* NULL until the first guarded launch */
 	unsigned waiters;	   /* threads that look at the record without the lock */
@@ -81,6 +79,7 @@ struct tally_device {
 	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
 	_Atomic uint64_t no_yield; /* 1 + the board's epoch at which nobody outranked us */
 
+	uint64_t launches;   /* in streams that are no more */
 	_Atomic bool active; /* told the board so; changed under activity_lock */
 	pthread_mutex_t activity_lock;
 	_Atomic uint32_t tick; /* futex: the monitor of a program without guards sleeps on it */
@@ -106,7 +105,9 @@ struct tally_process {
 	struct tally_config config;
 	pthread_mutex_t lock;
 	_Atomic(struct tally_device *) devices;
-	_Atomic unsigned captures;	 /* stream captures that are going on */
+	_Atomic unsigned captures;	  /* stream captures that are going on */
+	_Atomic(CUcontext) first_context; /* the first that was made, */
+	_Atomic bool several_contexts;	  /* and whether another one was */
 	const char *(*cpu_target)(void); /* the CPU device's driver: what it runs; NULL elsewhere */
 };
 extern struct tally_process tally_process;
@@ -153,6 +154,9 @@ struct tally_context *tally_context_current(void);
 /* The context's legacy stream if the program ever used it, or NULL. Device lock held. */
 struct tally_stream *tally_stream_legacy(struct tally_context *context);
 
+/* A context was made or met. */
+void tally_context_seen(CUcontext handle);
+
 /* Forgets a stream or context that no longer is. Device lock held (given up while others look). */
 void tally_stream_forget(struct tally_stream *stream);
 void tally_context_forget(struct tally_context *context);
@@ -161,35 +165,6 @@ void tally_context_forget(struct tally_context *context);
 bool tally_stream_captured(CUstream handle);
 
 void tally_streams_forked(void);
-
-/* activity.c ----------------------------------------------------------------------------------- */
-
-void tally_activity_begin(struct tally_device *device);
-
-/* What every piece of work costs: before and after the driver is called. */
-static inline void tally_announce(struct tally_stream *stream)
-{
-	struct tally_device *device = stream->context->device;
-
-	atomic_fetch_add(&stream->announced, 1);
-	if (__builtin_expect(!atomic_load(&device->active), 0))
-		tally_activity_begin(device);
-}
-
-static inline void tally_given(struct tally_stream *stream)
-{
-	atomic_fetch_add_explicit(&stream->given, 1, memory_order_release);
-}
-
-/* The first `count` pieces of work on the stream are done. */
-void tally_finished(struct tally_stream *stream, uint64_t count);
-
-/* The program saw something end: ends the activity when nothing else is left. Asks the driver about
- * streams that are not known idle. Does nothing for programs with guards, whose monitor does it. */
-void tally_activity_settle(struct tally_device *device);
-
-/* The monitor's: the same in a lull, for every program. Device lock held. False while active. */
-bool tally_activity_lull(struct tally_device *device);
 
 /* monitor.c ------------------------------------------------------------------------------------ */
 

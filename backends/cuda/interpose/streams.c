@@ -34,6 +34,28 @@ static CUcontext current(void)
 	return TALLY_DRIVER(cuCtxGetCurrent)(&context) ? NULL : context;
 }
 
+void tally_context_seen(CUcontext handle)
+{
+	CUcontext first = NULL;
+
+	if (!atomic_compare_exchange_strong(&tally_process.first_context, &first, handle) &&
+	    first != handle)
+		atomic_store(&tally_process.several_contexts, true);
+}
+
+/* The same without asking, where there is no other to be current. Programs with guards ask: what
+ * they launch again must not go astray whatever made a context behind our back. */
+static CUcontext presumed(void)
+{
+	CUcontext only = atomic_load_explicit(&tally_process.first_context, memory_order_relaxed);
+
+	return !only || tally_process.config.guards ||
+			       atomic_load_explicit(&tally_process.several_contexts,
+						    memory_order_relaxed)
+		       ? current()
+		       : only;
+}
+
 static struct tally_context *find_context(struct tally_device *d, CUcontext handle)
 {
 	struct tally_context *c = d->contexts;
@@ -52,6 +74,7 @@ static struct tally_context *context_of(CUcontext handle)
 
 	if (!handle || TALLY_DRIVER(cuCtxGetDevice)(&ordinal))
 		return NULL;
+	tally_context_seen(handle);
 	d = tally_device_of(ordinal);
 	if (!d)
 		return NULL;
@@ -144,23 +167,26 @@ struct tally_stream *tally_stream_find(CUstream handle, bool per_thread)
 	struct tally_stream *s;
 	struct memory *m;
 	CUcontext now = NULL;
+	bool special;
 	uint32_t before = atomic_load_explicit(&age, memory_order_acquire);
 
 	if (!handle)
 		handle = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD)
-		now = current();
+	special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+	if (special)
+		now = presumed();
 	m = &memories[((uintptr_t)handle >> 4 ^ (uintptr_t)handle >> 12) % REMEMBERED];
 	if (m->handle == handle && m->context == now && m->age == before && m->stream)
 		return m->stream;
-	c = context_of_stream(handle, now ? now : current());
+	now = current();
+	c = context_of_stream(handle, now);
 	if (!c)
 		return NULL;
 	s = find_stream(c, handle);
 	if (!s)
 		s = create_stream(c, handle);
 	pthread_mutex_unlock(&c->device->lock);
-	*m = (struct memory){handle, now, before, s};
+	*m = (struct memory){handle, special ? now : NULL, before, s};
 	return s;
 }
 
@@ -175,6 +201,7 @@ void tally_stream_forget(struct tally_stream *stream)
 		}
 	}
 	atomic_fetch_add(&age, 1);
+	c->device->launches += atomic_load(&stream->launches);
 	while (stream->waiters)
 		pthread_cond_wait(&c->device->changed, &c->device->lock);
 	tally_guard_destroy(stream);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that wait for the device or ask about it, and the lives of streams, captures, contexts. */
+#include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 
@@ -29,18 +30,18 @@ static struct tally_device *told_device(void)
 	CUresult symbol(CUstream stream)                                                           \
 	{                                                                                          \
 		struct tally_stream *s = NULL;                                                     \
-		uint64_t count = 0;                                                                \
+		uint64_t note = 0;                                                                 \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
 			s = tally_stream_find(stream, per_thread);                                 \
 		if (s) {                                                                           \
-			count = atomic_load(&s->given);                                            \
+			note = tally_note(s);                                                      \
 			tally_fence(s);                                                            \
 		}                                                                                  \
 		result = TALLY_REAL(symbol)(stream);                                               \
 		if (s && !result) {                                                                \
-			tally_finished(s, count);                                                  \
+			tally_finished(s, note);                                                   \
 			tally_activity_settle(s->context->device);                                 \
 		}                                                                                  \
 		tally_leave();                                                                     \
@@ -72,17 +73,17 @@ static bool guards_pending(struct tally_stream *s)
 	CUresult symbol(CUstream stream)                                                           \
 	{                                                                                          \
 		struct tally_stream *s = NULL;                                                     \
-		uint64_t count = 0;                                                                \
+		uint64_t note = 0;                                                                 \
 		CUresult result = CUDA_ERROR_NOT_READY;                                            \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
 			s = tally_stream_find(stream, per_thread);                                 \
 		if (s)                                                                             \
-			count = atomic_load(&s->given);                                            \
+			note = tally_note(s);                                                      \
 		if (!s || !guards_pending(s))                                                      \
 			result = TALLY_REAL(symbol)(stream);                                       \
 		if (s && !result) {                                                                \
-			tally_finished(s, count);                                                  \
+			tally_finished(s, note);                                                   \
 			tally_activity_settle(s->context->device);                                 \
 		}                                                                                  \
 		tally_leave();                                                                     \
@@ -228,6 +229,33 @@ static struct tally_context *find_context(CUcontext handle)
 	}
 	return c;
 }
+
+/* The null stream means another stream in each context; tally_stream_find() saves a question while
+ * there is but one. */
+#define MAKE_CONTEXT(symbol, parameters, arguments)                                                \
+	CUresult symbol parameters                                                                 \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result = TALLY_REAL(symbol) arguments;                                    \
+                                                                                                   \
+		if (ours && !result && pctx)                                                       \
+			tally_context_seen(*pctx);                                                 \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+MAKE_CONTEXT(cuCtxCreate, (CUcontext * pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev))
+MAKE_CONTEXT(cuCtxCreate_v2, (CUcontext * pctx, unsigned int flags, CUdevice dev),
+	     (pctx, flags, dev))
+MAKE_CONTEXT(cuCtxCreate_v3,
+	     (CUcontext * pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags,
+	      CUdevice dev),
+	     (pctx, paramsArray, numParams, flags, dev))
+MAKE_CONTEXT(cuCtxCreate_v4,
+	     (CUcontext * pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags,
+	      CUdevice dev),
+	     (pctx, ctxCreateParams, flags, dev))
+MAKE_CONTEXT(cuCtxFromGreenCtx, (CUcontext * pctx, CUgreenCtx hCtx), (pctx, hCtx))
+MAKE_CONTEXT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, dev))
 
 #define END_CONTEXT(symbol)                                                                        \
 	CUresult symbol(CUcontext ctx)                                                             \
