@@ -135,11 +135,12 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
 }
 
 static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
-		 const struct tally_lower_options *options, struct tally_buffer *out,
-		 struct tally_error *error)
+		 const struct tally_cuda_target *target, const struct tally_lower_options *options,
+		 struct tally_buffer *out, struct tally_error *error)
 {
 	if (!tally_lower_run_pipeline(module, tally_lower_pipeline(options->optimise), machine,
-				      error))
+				      error) ||
+	    !tally_cuda_atomics(module, target, error))
 		return false;
 	tally_lower_stats(options, "optimise");
 	if (options->emit == TALLY_EMIT_IR) {
@@ -175,7 +176,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	if (ok) {
 		tally_lower_internalise(module);
 		tally_lower_stats(options, "link");
-		ok = emit(module, machine, options, out, error);
+		ok = emit(module, machine, target, options, out, error);
 	}
 	LLVMDisposeTargetMachine(machine);
 	return ok;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Read-modify-write with the order and scope that the IR asks for. LLVM's NVPTX backend writes
+ * every native atomicrmw as a relaxed one at GPU scope; whatever means more than that becomes the
+ * PTX instruction itself here. What PTX has no instruction for is left: LLVM expands it to a loop
+ * over compare-and-swap, whose order and scope it keeps.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/lower/cuda_lower.h"
+#include "ir_passes/ir.h"
+
+/* An operation of atom. by operator and type: "add" with ".u32", register class "r". */
+static const struct native {
+	LLVMAtomicRMWBinOp operator;
+	LLVMTypeKind kind;
+	unsigned bits;
+	const char *name, *type, *constraint;
+	unsigned sm; /* the oldest machine that has it */
+} natives[] = {
+	{LLVMAtomicRMWBinOpAdd, LLVMIntegerTypeKind, 32, "add", "u32", "r", 0},
+	{LLVMAtomicRMWBinOpAdd, LLVMIntegerTypeKind, 64, "add", "u64", "l", 0},
+	{LLVMAtomicRMWBinOpAnd, LLVMIntegerTypeKind, 32, "and", "b32", "r", 0},
+	{LLVMAtomicRMWBinOpAnd, LLVMIntegerTypeKind, 64, "and", "b64", "l", 0},
+	{LLVMAtomicRMWBinOpOr, LLVMIntegerTypeKind, 32, "or", "b32", "r", 0},
+	{LLVMAtomicRMWBinOpOr, LLVMIntegerTypeKind, 64, "or", "b64", "l", 0},
+	{LLVMAtomicRMWBinOpXor, LLVMIntegerTypeKind, 32, "xor", "b32", "r", 0},
+	{LLVMAtomicRMWBinOpXor, LLVMIntegerTypeKind, 64, "xor", "b64", "l", 0},
+	{LLVMAtomicRMWBinOpXchg, LLVMIntegerTypeKind, 32, "exch", "b32", "r", 0},
+	{LLVMAtomicRMWBinOpXchg, LLVMIntegerTypeKind, 64, "exch", "b64", "l", 0},
+	{LLVMAtomicRMWBinOpMax, LLVMIntegerTypeKind, 32, "max", "s32", "r", 0},
+	{LLVMAtomicRMWBinOpMax, LLVMIntegerTypeKind, 64, "max", "s64", "l", 0},
+	{LLVMAtomicRMWBinOpMin, LLVMIntegerTypeKind, 32, "min", "s32", "r", 0},
+	{LLVMAtomicRMWBinOpMin, LLVMIntegerTypeKind, 64, "min", "s64", "l", 0},
+	{LLVMAtomicRMWBinOpUMax, LLVMIntegerTypeKind, 32, "max", "u32", "r", 0},
+	{LLVMAtomicRMWBinOpUMax, LLVMIntegerTypeKind, 64, "max", "u64", "l", 0},
+	{LLVMAtomicRMWBinOpUMin, LLVMIntegerTypeKind, 32, "min", "u32", "r", 0},
+	{LLVMAtomicRMWBinOpUMin, LLVMIntegerTypeKind, 64, "min", "u64", "l", 0},
+	{LLVMAtomicRMWBinOpUIncWrap, LLVMIntegerTypeKind, 32, "inc", "u32", "r", 0},
+	{LLVMAtomicRMWBinOpUDecWrap, LLVMIntegerTypeKind, 32, "dec", "u32", "r", 0},
+	{LLVMAtomicRMWBinOpFAdd, LLVMFloatTypeKind, 32, "add", "f32", "f", 0},
+	{LLVMAtomicRMWBinOpFAdd, LLVMDoubleTypeKind, 64, "add", "f64", "d", 0},
+	{LLVMAtomicRMWBinOpFAdd, LLVMHalfTypeKind, 16, "add.noftz", "f16", "h", 70},
+	{LLVMAtomicRMWBinOpFAdd, LLVMBFloatTypeKind, 16, "add.noftz", "bf16", "h", 90},
+};
+
+struct rewrite {
+	LLVMContextRef context;
+	LLVMBuilderRef builder;
+	unsigned sm;
+	unsigned device, block; /* sync scope numbers of this context */
+};
+
+static const struct native *find_native(const struct rewrite *r, LLVMAtomicRMWBinOp operator,
+					LLVMTypeRef type)
+{
+	LLVMTypeKind kind = LLVMGetTypeKind(type);
+
+	for (size_t k = 0; k < sizeof natives / sizeof *natives; k++)
+		if (natives[k].operator == operator && natives[k].kind == kind &&
+		    (kind != LLVMIntegerTypeKind || natives[k].bits == LLVMGetIntTypeWidth(type)) &&
+		    r->sm >= natives[k].sm)
+			return &natives[k];
+	return NULL;
+}
+
+static const char *scope_text(const struct rewrite *r, unsigned scope)
+{
+	return scope == r->block ? "cta" : scope == r->device ? "gpu" : "sys";
+}
+
+static const char *order_text(LLVMAtomicOrdering order)
+{
+	switch (order) {
+	case LLVMAtomicOrderingAcquire:
+	case LLVMAtomicOrderingSequentiallyConsistent: /* behind a fence.sc */
+		return "acquire";
+	case LLVMAtomicOrderingRelease:
+		return "release";
+	case LLVMAtomicOrderingAcquireRelease:
+		return "acq_rel";
+	default:
+		return "relaxed";
+	}
+}
+
+static const char *space_text(unsigned space)
+{
+	return space == TALLY_AS_GLOBAL ? ".global" : space == TALLY_AS_SHARED ? ".shared" : "";
+}
+
+/* The bits of a 16-bit float travel in an integer register. */
+static LLVMTypeRef register_type(struct rewrite *r, const struct native *native, LLVMTypeRef type)
+{
+	return native->bits == 16 ? LLVMInt16TypeInContext(r->context) : type;
+}
+
+static LLVMValueRef build_atom(struct rewrite *r, const struct native *native, LLVMValueRef rmw)
+{
+	LLVMValueRef pointer = LLVMGetOperand(rmw, 0), value = LLVMGetOperand(rmw, 1);
+	LLVMTypeRef type = LLVMTypeOf(value), in = register_type(r, native, type);
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(r->context), parameters[2] = {i64, in}, function;
+	LLVMValueRef assembly, arguments[2], result;
+	char text[96], constraints[48];
+	int text_length, constraint_length;
+
+	text_length = snprintf(text, sizeof text, "atom.%s.%s%s.%s.%s $0, [$1], $2;",
+			       order_text(LLVMGetOrdering(rmw)),
+			       scope_text(r, LLVMGetAtomicSyncScopeID(rmw)),
+			       space_text(LLVMGetPointerAddressSpace(LLVMTypeOf(pointer))),
+			       native->name, native->type);
+	constraint_length = snprintf(constraints, sizeof constraints, "=%s,l,%s,~{memory}",
+				     native->constraint, native->constraint);
+	function = LLVMFunctionType(in, parameters, 2, 0);
+	assembly = LLVMGetInlineAsm(function, text, (size_t)text_length, constraints,
+				    (size_t)constraint_length, 1, 0, LLVMInlineAsmDialectATT, 0);
+	arguments[0] = LLVMBuildPtrToInt(r->builder, pointer, i64, "");
+	arguments[1] = LLVMBuildBitCast(r->builder, value, in, "");
+	result = LLVMBuildCall2(r->builder, function, assembly, arguments, 2, "");
+	return LLVMBuildBitCast(r->builder, result, type, "");
+}
+
+static bool visit(LLVMValueRef instruction, void *data)
+{
+	struct rewrite *r = data;
+	LLVMAtomicOrdering order;
+	const struct native *native;
+	unsigned scope;
+
+	if (LLVMGetInstructionOpcode(instruction) != LLVMAtomicRMW)
+		return true;
+	order = LLVMGetOrdering(instruction);
+	scope = LLVMGetAtomicSyncScopeID(instruction);
+	if (order == LLVMAtomicOrderingMonotonic && scope == r->device)
+		return true;
+	native = find_native(r, LLVMGetAtomicRMWBinOp(instruction),
+			     LLVMTypeOf(LLVMGetOperand(instruction, 1)));
+	if (!native)
+		return true;
+	LLVMPositionBuilderBefore(r->builder, instruction);
+	if (order == LLVMAtomicOrderingSequentiallyConsistent)
+		LLVMBuildFenceSyncScope(r->builder, order, scope, "");
+	tally_replace(instruction, build_atom(r, native, instruction));
+	return true;
+}
+
+bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *target,
+			struct tally_error *error)
+{
+	LLVMContextRef context = LLVMGetModuleContext(module);
+	struct rewrite r = {.context = context,
+			    .builder = LLVMCreateBuilderInContext(context),
+			    .sm = target->sm,
+			    .device = LLVMGetSyncScopeID(context, "device", 6),
+			    .block = LLVMGetSyncScopeID(context, "block", 5)};
+	bool ok = true;
+
+	TALLY_EACH_FUNCTION (module, function)
+		ok = ok && tally_visit_instructions(function, visit, &r);
+	LLVMDisposeBuilder(r.builder);
+	return ok || tally_fail(error, "out of memory");
+}
