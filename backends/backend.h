@@ -66,7 +66,9 @@ bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tal
  * convergent until the optimiser knows better. */
 void tally_lower_internalise(LLVMModuleRef module);
 
-/* Names the first tally.* operation that is still without a body, and a kernel that reaches it. */
+/* After optimisation: false with an error that names the first tally.* operation that still has no
+ * body, and a kernel that reaches it. A library calls an undefined `tally.VENDOR.refused.WORDS`
+ * where a form of an operation does not exist: the error then says those words. */
 bool tally_lower_check_complete(LLVMModuleRef module, const char *target,
 				struct tally_error *error);
 

@@ -166,19 +166,34 @@ static const char *kernel_of(LLVMModuleRef module, LLVMValueRef function)
 	return NULL;
 }
 
+/* "tally.amd.refused.a.barrier.of.a.part" is what a library calls where a form does not exist: its
+ * own words for it. Any other operation is called by its name. */
+static void describe(const char *name, char *text, size_t size)
+{
+	static const char refused[] = ".refused.";
+	const char *words = strstr(name, refused);
+
+	snprintf(text, size, "%s", words ? words + strlen(refused) : name);
+	for (char *p = text; words && *p; p++)
+		if (*p == '.')
+			*p = ' ';
+}
+
 bool tally_lower_check_complete(LLVMModuleRef module, const char *target, struct tally_error *error)
 {
 	TALLY_EACH_FUNCTION (module, function) {
 		const char *kernel;
+		char text[128];
 
 		if (!LLVMIsDeclaration(function) || strncmp(name_of(function), "tally.", 6) ||
 		    !LLVMGetFirstUse(function))
 			continue;
 		kernel = kernel_of(module, function);
-		if (kernel)
-			return tally_fail(error,
-					  "kernel '%s' uses %s, which has no form for target %s",
-					  kernel, name_of(function), target);
+		if (!kernel)
+			continue;
+		describe(name_of(function), text, sizeof text);
+		return tally_fail(error, "kernel '%s' uses %s, which target %s does not have",
+				  kernel, text, target);
 	}
 	return true;
 }

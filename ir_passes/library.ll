@@ -259,6 +259,60 @@ done:
   ret i32 %sum
 }
 
+; Lanes of the mask whose value equals this one's: every member's is looked at in turn.
+define i32 @tally.match.any.i32(i32 %mask, i32 %v) convergent {
+entry:
+  br label %loop
+loop:
+  %left = phi i32 [ %mask, %entry ], [ %rest, %next ]
+  %same = phi i32 [ 0, %entry ], [ %more, %next ]
+  %empty = icmp eq i32 %left, 0
+  br i1 %empty, label %done, label %next
+next:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 false)
+  %pair = call { i32, i1 } @tally.shuffle.idx(i32 %mask, i32 %v, i32 %lane, i32 31)
+  %theirs = extractvalue { i32, i1 } %pair, 0
+  %equal = icmp eq i32 %theirs, %v
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  %bit = xor i32 %left, %rest
+  %add = select i1 %equal, i32 %bit, i32 0
+  %more = or i32 %same, %add
+  br label %loop
+done:
+  ret i32 %same
+}
+
+define i32 @tally.match.any.i64(i32 %mask, i64 %v) convergent {
+  %low = trunc i64 %v to i32
+  %up = lshr i64 %v, 32
+  %high = trunc i64 %up to i32
+  %same.low = call i32 @tally.match.any.i32(i32 %mask, i32 %low)
+  %same.high = call i32 @tally.match.any.i32(i32 %mask, i32 %high)
+  %same = and i32 %same.low, %same.high
+  ret i32 %same
+}
+
+define { i32, i1 } @tally.library.match.all(i32 %mask, i32 %same) {
+  %all = icmp eq i32 %same, %mask
+  %r = select i1 %all, i32 %mask, i32 0
+  %r0 = insertvalue { i32, i1 } poison, i32 %r, 0
+  %r1 = insertvalue { i32, i1 } %r0, i1 %all, 1
+  ret { i32, i1 } %r1
+}
+
+define { i32, i1 } @tally.match.all.i32(i32 %mask, i32 %v) convergent {
+  %same = call i32 @tally.match.any.i32(i32 %mask, i32 %v)
+  %r = call { i32, i1 } @tally.library.match.all(i32 %mask, i32 %same)
+  ret { i32, i1 } %r
+}
+
+define { i32, i1 } @tally.match.all.i64(i32 %mask, i64 %v) convergent {
+  %same = call i32 @tally.match.any.i64(i32 %mask, i64 %v)
+  %r = call { i32, i1 } @tally.library.match.all(i32 %mask, i32 %same)
+  ret { i32, i1 } %r
+}
+
 ; ---------------------------------------------------------------- the guard
 
 ; The decision of launch_abi.h (tally_guard_enter), asked by one thread of the block. Relaxed

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.exit on machines that can only end whole waves: a return from the kernel. */
+#include <string.h>
+
+#include "backends/hip/lower/hip_lower.h"
+#include "ir_passes/ir.h"
+#include "ir_passes/reach.h"
+
+static const char *name_of(LLVMValueRef value)
+{
+	size_t length;
+
+	return LLVMGetValueName2(value, &length);
+}
+
+/* Adds the functions that call a member of `set`, again and again. */
+static void add_callers(struct tally_set *set, LLVMValueRef member)
+{
+	TALLY_EACH_USE (member, use) {
+		LLVMValueRef user = LLVMGetUser(use), caller;
+
+		if (!LLVMIsAInstruction(user))
+			continue;
+		caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
+		if (tally_set_add(set, caller))
+			add_callers(set, caller);
+	}
+}
+
+/* In a kernel: the block ends here, with a return. */
+static bool replace_exit(LLVMValueRef instruction, void *data)
+{
+	const char *called = tally_called_name(instruction);
+	LLVMValueRef end;
+	LLVMBuilderRef builder;
+
+	if (!called || strcmp(called, "tally.exit"))
+		return true;
+	end = LLVMGetNextInstruction(instruction);
+	if (!end || LLVMGetInstructionOpcode(end) != LLVMUnreachable)
+		return false;
+	builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(instruction)));
+	LLVMPositionBuilderBefore(builder, end);
+	LLVMBuildRetVoid(builder);
+	LLVMDisposeBuilder(builder);
+	LLVMInstructionEraseFromParent(end);
+	LLVMInstructionEraseFromParent(instruction);
+	return true;
+}
+
+static bool refuse(LLVMValueRef function, struct tally_error *error)
+{
+	return tally_fail(error,
+			  "device function '%s' ends its thread and %s: AMD machines can only "
+			  "return from the kernel, so it would have to be inlined",
+			  name_of(function),
+			  tally_address_taken(function) ? "is called through a pointer"
+							: "calls itself");
+}
+
+bool tally_hip_exit(LLVMModuleRef module, struct tally_error *error)
+{
+	LLVMValueRef operation = LLVMGetNamedFunction(module, "tally.exit");
+	struct tally_set callers = {0};
+
+	if (!operation || !LLVMGetFirstUse(operation))
+		return true;
+	add_callers(&callers, operation);
+	TALLY_EACH_FUNCTION (module, function)
+		if (tally_set_has(&callers, function) && !tally_is_kernel(function))
+			tally_add_attribute(function, "alwaysinline", 0);
+	tally_set_free(&callers);
+	/* simplifycfg leaves nothing but `unreachable` behind a call that does not return. */
+	if (!tally_lower_run_pipeline(module, "always-inline,globaldce,simplifycfg", NULL, error))
+		return false;
+	TALLY_EACH_FUNCTION (module, function)
+		if (tally_is_kernel(function) &&
+		    !tally_visit_instructions(function, replace_exit, NULL))
+			return tally_fail(error, "kernel '%s': an exit is followed by code",
+					  name_of(function));
+	TALLY_EACH_USE (operation, use) {
+		LLVMValueRef user = LLVMGetUser(use);
+
+		if (LLVMIsAInstruction(user))
+			return refuse(LLVMGetBasicBlockParent(LLVMGetInstructionParent(user)),
+				      error);
+	}
+	return true;
+}

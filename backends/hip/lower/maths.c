@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.math.* on AMD GPUs: ocml's functions. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/hip/lower/hip_lower.h"
+#include "base/embed.h"
+#include "ir_passes/ir.h"
+
+TALLY_EMBEDDED(tally_hip_maths_ll);
+
+#define PREFIX "tally.math."
+
+/* Names that differ; all others are __ocml_NAME_T. */
+static const struct {
+	const char *neutral, *ocml;
+} names[] = {
+	{"powi", "pown"},     {"cyl_bessel_i0", "i0"}, {"cyl_bessel_i1", "i1"},
+	{"norm3d", "len3"},   {"norm4d", "len4"},      {"rnorm3d", "rlen3"},
+	{"rnorm4d", "rlen4"}, {"normcdf", "ncdf"},     {"normcdfinv", "ncdfinv"},
+};
+
+static const char *name_of(LLVMValueRef value)
+{
+	size_t length;
+
+	return LLVMGetValueName2(value, &length);
+}
+
+static void ocml_name(const char *operation, char *name, size_t size)
+{
+	char base[64];
+	const char *dot = strchr(operation + strlen(PREFIX), '.'), *own = base;
+
+	snprintf(base, sizeof base, "%.*s", (int)(dot - operation - (long)strlen(PREFIX)),
+		 operation + strlen(PREFIX));
+	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+		if (!strcmp(names[k].neutral, base))
+			own = names[k].ocml;
+	snprintf(name, size, "__ocml_%s_%s", own, dot + 1);
+}
+
+static void rename_all(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		char name[96];
+		LLVMValueRef other;
+
+		if (!LLVMIsDeclaration(function) ||
+		    strncmp(name_of(function), PREFIX, strlen(PREFIX)))
+			continue;
+		ocml_name(name_of(function), name, sizeof name);
+		other = LLVMGetNamedFunction(module, name);
+		if (!other)
+			other = LLVMAddFunction(module, name, LLVMGlobalGetValueType(function));
+		LLVMReplaceAllUsesWith(function, other);
+		LLVMDeleteFunction(function);
+	}
+}
+
+/* A function of ocml's that the module uses and that has no body. */
+static LLVMValueRef find_open(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		if (LLVMIsDeclaration(function) && !strncmp(name_of(function), "__ocml_", 7) &&
+		    LLVMGetFirstUse(function))
+			return function;
+	return NULL;
+}
+
+static bool find_ocml(const char *folder, char *path, size_t size)
+{
+	static const char *const folders[] = {
+		"/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
+		"/opt/rocm/amdgcn/bitcode",
+		"/usr/lib/amdgcn/bitcode",
+	};
+
+	if (folder) {
+		snprintf(path, size, "%s/ocml.bc", folder);
+		return true; /* the reader says when it is not there */
+	}
+	for (size_t k = 0; k < sizeof folders / sizeof *folders; k++)
+		if (snprintf(path, size, "%s/ocml.bc", folders[k]) < (int)size &&
+		    access(path, R_OK) == 0)
+			return true;
+	return false;
+}
+
+/* The constants by which ocml chooses its way: exact, with denormals, for this machine. */
+static void define_controls(LLVMModuleRef module, const struct tally_hip_target *target,
+			    const struct tally_hip_shape *shape)
+{
+	const struct {
+		const char *name;
+		unsigned bits, value;
+	} controls[] = {
+		{"__oclc_unsafe_math_opt", 8, 0},
+		{"__oclc_correctly_rounded_sqrt32", 8, 1},
+		{"__oclc_daz_opt", 8, 0},
+		{"__oclc_finite_only_opt", 8, 0},
+		{"__oclc_wavefrontsize64", 8, shape->wave == 64},
+		{"__oclc_ISA_version", 32, target->isa},
+		{"__oclc_ABI_version", 32, 500},
+	};
+	LLVMContextRef context = LLVMGetModuleContext(module);
+
+	for (size_t k = 0; k < sizeof controls / sizeof *controls; k++) {
+		LLVMValueRef global = LLVMGetNamedGlobal(module, controls[k].name);
+		LLVMTypeRef type = LLVMIntTypeInContext(context, controls[k].bits);
+
+		if (!global || LLVMGetInitializer(global))
+			continue;
+		LLVMSetInitializer(global, LLVMConstInt(type, controls[k].value, 0));
+		LLVMSetLinkage(global, LLVMInternalLinkage);
+		LLVMSetGlobalConstant(global, 1);
+	}
+}
+
+bool tally_hip_maths(LLVMModuleRef module, const struct tally_hip_target *target,
+		     const struct tally_hip_shape *shape, const char *folder,
+		     struct tally_error *error)
+{
+	char path[PATH_MAX];
+	LLVMValueRef open;
+
+	if (!tally_lower_link_library(module, tally_hip_maths_ll,
+				      (size_t)(tally_hip_maths_ll_end - tally_hip_maths_ll),
+				      "hip/maths.ll", error))
+		return false;
+	rename_all(module);
+	open = find_open(module);
+	if (!open)
+		return true;
+	if (!find_ocml(folder, path, sizeof path))
+		return tally_fail(error,
+				  "%s needs ocml.bc, which is not in /usr/lib/x86_64-linux-gnu/"
+				  "amdgcn/bitcode or /opt/rocm: install package rocm-device-libs "
+				  "or name its folder with --rocm-device-libs",
+				  name_of(open));
+	if (!tally_lower_link_bitcode(module, path, error))
+		return false;
+	define_controls(module, target, shape);
+	open = find_open(module);
+	if (open)
+		return tally_fail(error, "ocml (%s) has no function %s", path, name_of(open));
+	return true;
+}
