@@ -348,8 +348,15 @@ static enum tally_worker_end judge(struct job *job, const char *lower, bool star
 enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cache_request *request,
 				       int *output, struct tally_error *error)
 {
-	const char *arguments[] = {lower,	  INPUT_NAME,	      "--target", request->target,
-				   "--transform", request->transform, "-o",	  "-",
+	const char *arguments[] = {lower,
+				   INPUT_NAME,
+				   "--target",
+				   request->target,
+				   "--transform",
+				   request->transform,
+				   "--keep-going",
+				   "-o",
+				   "-",
 				   NULL};
 	struct job job = {.arguments = (char *const *)(uintptr_t)arguments,
 			  .input = tally_memory_file("tally-image"),
