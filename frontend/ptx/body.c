@@ -35,6 +35,20 @@ static bool offset(struct ptx_parser *p, struct ptx_operand *o)
 	return true;
 }
 
+/* %r1.b3210, %r1.h1: which parts of a register (video instructions). */
+static bool selector(struct ptx_parser *p, struct ptx_operand *o)
+{
+	const struct ptx_token *t = &p->lexer.token;
+	size_t digits = t->kind == PTX_DOT && t->length > 1 ? t->length - 1 : 0;
+
+	if (!digits || !t->adjacent || (*t->text != 'b' && *t->text != 'h'))
+		return true;
+	for (size_t i = 1; i <= digits; i++)
+		if (t->text[i] < '0' || t->text[i] > '7')
+			return true;
+	return (o->selector = ptx_take_text(p)) != NULL;
+}
+
 /* A name with the %tid.x of special registers; what it means here is looked up at once. */
 static bool name(struct ptx_parser *p, struct ptx_operand *o)
 {
@@ -55,7 +69,7 @@ static bool name(struct ptx_parser *p, struct ptx_operand *o)
 		o->symbol = NULL;
 		ptx_next(&p->lexer);
 	}
-	return o->name != NULL;
+	return o->name && selector(p, o);
 }
 
 /* [a+4], [a], [4], and the vendor's [tensor, {x, y}] */
@@ -322,8 +336,11 @@ static bool label(struct ptx_parser *p, struct ptx_token t)
 		s = ptx_add(p->module, t.text, t.length, PTX_LABEL, p->module->depth);
 	if (!s || !statement)
 		return false;
-	if (s->defined)
+	if (s->defined) {
+		p->lexer.token.line = t.line;
+		p->lexer.token.column = t.column;
 		return ptx_syntax(&p->lexer, "label '%s' is defined twice", s->name);
+	}
 	s->defined = true;
 	if (ptx_is_dot(p, "branchtargets") || ptx_is_dot(p, "calltargets"))
 		return targets(p, s, ptx_is_dot(p, "branchtargets"));

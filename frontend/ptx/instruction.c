@@ -165,7 +165,7 @@ static bool fits(const struct ptx_operand *o, char shape)
 
 	if (o->negated && shape != 'p')
 		return false;
-	if (o->second && shape != 'P')
+	if ((o->second && shape != 'P') || o->selector)
 		return false;
 	switch (shape) {
 	case 'd':

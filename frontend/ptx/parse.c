@@ -273,8 +273,11 @@ static bool labels_defined(struct ptx_parser *p)
 
 static bool function_body(struct ptx_parser *p, struct ptx_function *f)
 {
-	if (f->symbol->function && f->symbol->function->has_body)
+	if (f->symbol->function && f->symbol->function->has_body) {
+		p->lexer.token.line = f->line;
+		p->lexer.token.column = f->column;
 		return ptx_syntax(&p->lexer, "function '%s' is defined twice", f->name);
+	}
 	f->has_body = true;
 	p->function = f;
 	if (!ptx_block(p))

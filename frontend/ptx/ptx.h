@@ -14,14 +14,15 @@
 #define PTX_TYPES(T)                                                                               \
 	T(b8, 8, BITS)                                                                             \
 	T(b16, 16, BITS)                                                                           \
-	T(b32, 32, BITS) T(b64, 64, BITS) T(b128, 128, BITS) T(u8, 8, UNSIGNED) T(                 \
-		u16, 16, UNSIGNED) T(u32, 32, UNSIGNED) T(u64, 64, UNSIGNED) T(s8, 8, SIGNED)      \
-		T(s16, 16, SIGNED) T(s32, 32, SIGNED) T(s64, 64, SIGNED) T(f16, 16, FLOATING) T(   \
-			bf16, 16, FLOATING) T(f32, 32, FLOATING) T(f64, 64, FLOATING)              \
-			T(f16x2, 32, PACKED) T(bf16x2, 32, PACKED) T(u16x2, 32, PACKED) T(         \
-				s16x2, 32, PACKED) T(f32x2, 64, PACKED) T(tf32, 32, BITS)          \
-				T(pred, 1, PREDICATE) T(e4m3, 8, OTHER) T(e5m2, 8, OTHER) T(       \
-					e4m3x2, 16, OTHER) T(e5m2x2, 16, OTHER)                    \
+	T(b32, 32, BITS)                                                                           \
+	T(b64, 64, BITS)                                                                           \
+	T(b128, 128, BITS) T(u8, 8, UNSIGNED) T(u16, 16, UNSIGNED) T(u32, 32, UNSIGNED) T(         \
+		u64, 64, UNSIGNED) T(s8, 8, SIGNED) T(s16, 16, SIGNED) T(s32, 32, SIGNED)          \
+		T(s64, 64, SIGNED) T(f16, 16, FLOATING) T(bf16, 16, FLOATING) T(f32, 32, FLOATING) \
+			T(f64, 64, FLOATING) T(f16x2, 32, PACKED) T(bf16x2, 32, PACKED) T(         \
+				u16x2, 32, PACKED) T(s16x2, 32, PACKED) T(f32x2, 64, PACKED)       \
+				T(tf32, 32, BITS) T(pred, 1, PREDICATE) T(e4m3, 8, OTHER) T(       \
+					e5m2, 8, OTHER) T(e4m3x2, 16, OTHER) T(e5m2x2, 16, OTHER)  \
 					T(e4m3x4, 32, OTHER) T(e5m2x4, 32, OTHER) T(               \
 						e2m1x2, 8, OTHER) T(e2m3x2, 16, OTHER)             \
 						T(e3m2x2, 16, OTHER) T(ue8m0x2, 16, OTHER) T(      \
@@ -132,7 +133,8 @@ struct ptx_operand {
 	uint64_t bits;		   /* PTX_O_INT; offset of names and memory; bits of floats */
 	double real;
 	bool single;
-	const char *text; /* as written */
+	const char *selector; /* b3210, h1: the parts of a register that video instructions take */
+	const char *text;     /* as written */
 	size_t length;
 	struct ptx_operand *first, *next; /* elements; siblings */
 	struct ptx_operand *second;	  /* d|p */

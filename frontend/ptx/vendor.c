@@ -55,6 +55,12 @@ static bool is_register(const struct ptx_operand *o)
 	       o->symbol->space == PTX_REG;
 }
 
+static void print_selector(struct vendor *v, const struct ptx_operand *o)
+{
+	if (o->selector)
+		tally_buffer_print(&v->text, ".%s", o->selector);
+}
+
 static void add_output(struct vendor *v, const struct ptx_operand *o)
 {
 	bool predicate = is_register(o) && o->symbol->type == PTX_pred;
@@ -77,6 +83,7 @@ static void add_output(struct vendor *v, const struct ptx_operand *o)
 				   v->predicates++);
 	} else {
 		tally_buffer_print(&v->text, "$%u", v->outputs);
+		print_selector(v, o);
 	}
 	v->outputs++;
 }
@@ -167,6 +174,7 @@ static void print_source(struct vendor *v, const struct ptx_operand *o)
 					  ptx_value(v->l, v->s, o,
 						    is_register(o) ? o->symbol->type : PTX_b64),
 					  -1));
+		print_selector(v, o);
 		return;
 	case PTX_O_LIST:
 		ptx_fail(v->l, v->s, "an operand has a form that does not fit");

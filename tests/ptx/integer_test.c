@@ -212,12 +212,49 @@ static void predicates(void **state)
 	PTX_RUN(cases);
 }
 
+/* The lanes of c do not show where all of d is written; .add sums the lanes onto c. */
+static void video(void **state)
+{
+	static const struct ptx_case cases[] = {
+		{"vadd4.u32.u32.u32 %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xff010203, 0x01010101, 0},
+		 0x00020304},
+		{"vadd4.u32.u32.u32.sat %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xff010203, 0x01010101, 0},
+		 0xff020304},
+		{"vsub2.s32.s32.s32.sat %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0x80000005, 0x00010007, 0},
+		 0x8000fffe},
+		{"vabsdiff4.u32.u32.u32 %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xff010203, 0x01020104, 0},
+		 0xfe010101},
+		{"vabsdiff4.u32.u32.u32.add %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xff010203, 0x01020104, 5},
+		 0x106},
+		{"vmax4.s32.s32.s32 %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xff010203, 0x01ff0404, 0},
+		 0x01010404},
+		{"vmin2.u32.u32.u32 %r8, %r0, %r1, %r2;",
+		 'r',
+		 {0xffff0001, 0x0001ffff, 0},
+		 0x00010001},
+	};
+	PTX_RUN(cases);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(arithmetic),	cmocka_unit_test(carry),
 		cmocka_unit_test(bits),		cmocka_unit_test(shifts),
 		cmocka_unit_test(logic_tables), cmocka_unit_test(predicates),
+		cmocka_unit_test(video),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
