@@ -195,6 +195,8 @@ static bool pass_context(LLVMValueRef i, void *data)
 
 bool cpu_thread_contexts(struct cpu_lowering *l)
 {
+	LLVMValueRef last;
+
 	if (!LLVMGetNamedFunction(l->module, "tally.cpu.thread"))
 		LLVMAddFunction(l->module, "tally.cpu.thread",
 				LLVMFunctionType(l->ptr, NULL, 0, 0));
@@ -203,8 +205,15 @@ bool cpu_thread_contexts(struct cpu_lowering *l)
 		if (LLVMCountBasicBlocks(function) &&
 		    !tally_visit_instructions(function, pass_context, l))
 			return tally_fail(l->error, "out of memory");
-	TALLY_EACH_FUNCTION (l->module, function)
+	/* Replacements are added behind the last: they are not to be replaced again. */
+	last = LLVMGetLastFunction(l->module);
+	TALLY_EACH_FUNCTION (l->module, function) {
+		bool end = function == last;
+
 		if (is_kept(l, function) && !add_parameter(l, function))
 			return false;
+		if (end)
+			break;
+	}
 	return true;
 }
