@@ -4,7 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,8 @@
 
 /*
  * What only this process knows: requests that were refused, and results that found no place on the
- * disk and stay in a memory file. Entries live as long as the process.
+ * disk and stay in a memory file. Entries are added in front, never changed and never removed, so
+ * that no lock is needed (one might be held by another thread when the application forks).
  */
 struct remembered {
 	struct remembered *next;
@@ -32,8 +33,7 @@ struct remembered {
 	uint64_t inode; /* of fd: the application may have closed and reused it */
 };
 
-static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct remembered *memory;
+static struct remembered *_Atomic memory;
 
 static uint64_t inode_of(int fd)
 {
@@ -53,10 +53,9 @@ static void remember(struct tally_hash key, int fd, const struct tally_error *re
 	r->inode = fd >= 0 ? inode_of(fd) : 0;
 	if (refused)
 		r->refused = *refused;
-	pthread_mutex_lock(&memory_lock);
-	r->next = memory;
-	memory = r;
-	pthread_mutex_unlock(&memory_lock);
+	r->next = atomic_load(&memory);
+	while (!atomic_compare_exchange_weak(&memory, &r->next, r))
+		;
 }
 
 enum answer { UNKNOWN, FOUND, REFUSED };
@@ -65,8 +64,7 @@ static enum answer recall(struct tally_hash key, char path[PATH_MAX], struct tal
 {
 	enum answer answer = UNKNOWN;
 
-	pthread_mutex_lock(&memory_lock);
-	for (struct remembered *r = memory; r && !answer; r = r->next) {
+	for (const struct remembered *r = atomic_load(&memory); r && !answer; r = r->next) {
 		if (strcmp(r->key.hex, key.hex))
 			continue;
 		if (tally_failed(&r->refused)) {
@@ -78,7 +76,6 @@ static enum answer recall(struct tally_hash key, char path[PATH_MAX], struct tal
 			snprintf(path, PATH_MAX, "/proc/self/fd/%d", r->fd);
 		}
 	}
-	pthread_mutex_unlock(&memory_lock);
 	return answer;
 }
 

@@ -142,5 +142,6 @@ CUresult function_attribute(const struct function *function, CUfunction_attribut
 /* Blocks of `threads` that fit at once for each worker: 1 or 0. */
 int function_fits(const struct function *function, int threads, size_t dynamic);
 void modules_unload_context(const struct context *context);
+void modules_after_fork(void); /* in the child: nobody is inside any more */
 
 #endif

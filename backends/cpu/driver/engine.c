@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The engine's queues: see engine.h. */
 #include "backends/cpu/driver/engine.h"
+#include "backends/cpu/driver/exports.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -83,17 +84,51 @@ void engine_unlock(void)
 		futex_wake((_Atomic uint32_t *)&streams->completed, INT32_MAX);
 }
 
-struct operation *operation_new(const struct operation_class *class, size_t bytes)
+/* How many free operations a thread takes at once. */
+#define OPERATIONS_TAKEN 32
+
+static struct operation *take_operations(void)
 {
-	struct operation *operation;
+	struct operation *first, *last;
 
 	engine_lock();
-	operation = engine.free_operations;
-	if (operation)
-		engine.free_operations = operation->next;
+	first = last = engine.free_operations;
+	for (int i = 1; last && last->next && i < OPERATIONS_TAKEN; i++)
+		last = last->next;
+	if (last) {
+		engine.free_operations = last->next;
+		last->next = NULL;
+	}
 	pthread_mutex_unlock(&engine.lock);
-	if (!operation && posix_memalign((void **)&operation, 64, sizeof *operation))
-		return NULL;
+	if (!first && posix_memalign((void **)&first, 64, sizeof *first) == 0)
+		first->next = NULL;
+	return first;
+}
+
+void operations_give_back(struct operation *list)
+{
+	engine_lock();
+	while (list) {
+		struct operation *next = list->next;
+		list->next = engine.free_operations;
+		engine.free_operations = list;
+		list = next;
+	}
+	engine_unlock();
+}
+
+struct operation *operation_new(const struct operation_class *class, size_t bytes)
+{
+	struct driver_thread *thread = &driver_thread;
+	struct operation *operation = thread->operations;
+
+	if (!operation) {
+		driver_thread_register();
+		operation = take_operations();
+		if (!operation)
+			return NULL;
+	}
+	thread->operations = operation->next;
 	memset(operation, 0, offsetof(struct operation, storage));
 	operation->class = class;
 	operation->data = operation->storage;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct context;
+struct operation;
 struct stream;
 
 #define CONTEXT_STACK 64
@@ -20,7 +21,8 @@ struct driver_thread {
 	struct context *contexts[CONTEXT_STACK];
 	unsigned depth;
 	bool null_is_own; /* inside a _ptsz or _ptds function: stream 0 is the thread's own */
-	bool registered;  /* its streams are released when it ends */
+	bool registered;  /* what follows is given back when it ends */
+	struct operation *operations; /* free ones, so that a launch takes the lock once */
 	struct own_stream {
 		struct own_stream *next;
 		struct context *context;
@@ -29,6 +31,7 @@ struct driver_thread {
 	} *own;
 };
 extern _Thread_local struct driver_thread driver_thread;
+void driver_thread_register(void);
 
 struct driver_entry {
 	const char *name;

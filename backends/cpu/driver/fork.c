@@ -57,6 +57,7 @@ static void child(void)
 	}
 	engine.free_slot_count = engine.workers;
 	memcpy(&engine.lock, &unlocked, sizeof unlocked);
+	modules_after_fork();
 	memory_unlock();
 }
 

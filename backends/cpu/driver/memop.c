@@ -235,14 +235,14 @@ CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
 CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
 			     unsigned int flags)
 {
-	struct context *context;
+	struct stream *stream;
 
 	if (!callback || flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* A stream of a failed context takes no new one. */
-	CUresult error = context_current(&context, false);
+	CUresult error = stream_resolve(hStream, &stream);
 	if (!error)
-		error = context_error(context);
+		error = context_error(stream->context);
 	if (error)
 		return error;
 	struct operation *operation = operation_new(&callback_class, sizeof(struct host_call));

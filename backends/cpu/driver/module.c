@@ -70,6 +70,8 @@ CUresult module_load(struct module *module)
 			free((void *)(uintptr_t)module->image);
 		module->image = NULL;
 		module->image_owned = false;
+		/* Last: a child that is forked before this begins anew. */
+		module->tried = true;
 	}
 	CUresult result = module->failure;
 	pthread_mutex_unlock(&module->lock);
@@ -206,6 +208,13 @@ void modules_unload_context(const struct context *context)
 		if (!found || module_delete(found))
 			return;
 	}
+}
+
+void modules_after_fork(void)
+{
+	pthread_mutex_init(&list_lock, NULL);
+	for (struct module *m = modules; m; m = m->next)
+		pthread_mutex_init(&m->lock, NULL);
 }
 
 /* The handle for a kernel: always the same one. Module's lock held. */

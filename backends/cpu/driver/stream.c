@@ -64,9 +64,11 @@ static struct stream *legacy_stream(struct context *context)
 }
 
 /* When a thread ends its own streams go, once their work is done. */
-static void release_own_streams(void *list)
+static void release_thread(void *data)
 {
-	for (struct own_stream *own = list, *next; own; own = next) {
+	struct driver_thread *thread = data;
+
+	for (struct own_stream *own = thread->own, *next; own; own = next) {
 		next = own->next;
 		engine_lock();
 		if (own->context->id == own->context_id)
@@ -74,18 +76,33 @@ static void release_own_streams(void *list)
 		engine_unlock();
 		free(own);
 	}
+	thread->own = NULL;
+	operations_give_back(thread->operations);
+	thread->operations = NULL;
+	/* A later destructor of the application may call us again. */
+	thread->registered = false;
 }
 
-static pthread_key_t own_key;
+static pthread_key_t thread_key;
 
-static void make_own_key(void)
+static void make_thread_key(void)
 {
-	pthread_key_create(&own_key, release_own_streams);
+	pthread_key_create(&thread_key, release_thread);
+}
+
+void driver_thread_register(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct driver_thread *thread = &driver_thread;
+
+	if (thread->registered)
+		return;
+	pthread_once(&once, make_thread_key);
+	thread->registered = pthread_setspecific(thread_key, thread) == 0;
 }
 
 static struct stream *own_stream(struct context *context)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct driver_thread *thread = &driver_thread;
 	struct own_stream *own;
 
@@ -95,7 +112,7 @@ static struct stream *own_stream(struct context *context)
 	own = malloc(sizeof *own);
 	if (!own)
 		return NULL;
-	pthread_once(&once, make_own_key);
+	driver_thread_register();
 	engine_lock();
 	own->context = context;
 	own->context_id = context->id;
@@ -107,7 +124,6 @@ static struct stream *own_stream(struct context *context)
 	}
 	own->next = thread->own;
 	thread->own = own;
-	pthread_setspecific(own_key, own);
 	return own->stream;
 }
 

@@ -3,8 +3,8 @@
  * Worker threads, and how the blocks of a job are run.
  *
  * Blocks are taken in ranges, in increasing order. The length of a range follows what its blocks
- * cost, so that a range takes a few microseconds: blocks that do nothing (a stopped launch that
- * drains) go by in thousands, long ones singly. Between ranges a more urgent job gets its turn.
+ * cost, so that a range takes a few microseconds: very short blocks go by in dozens, long ones
+ * singly. Between ranges a more urgent job gets its turn.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,9 +16,9 @@
 
 #include "backends/cpu/driver/engine.h"
 
-#define RANGE_SHORT_NS 2000  /* a range that took less: the next is twice as long */
-#define RANGE_LONG_NS  8000  /* one that took more: half as long */
-#define RANGE_MOST     16384 /* blocks */
+#define RANGE_SHORT_NS 2000 /* a range that took less: the next is twice as long */
+#define RANGE_LONG_NS  8000 /* one that took more: half as long */
+#define RANGE_MOST     32   /* blocks: the next ones may be long, and are promised to run */
 #define SPIN_NS	       5000
 #define STACK_BYTES    (8u << 20)
 #define MXCSR_DEFAULT  0x1f80u
@@ -124,7 +124,7 @@ static enum tally_cpu_fault run_ranges(struct tally_cpu_worker *worker, struct o
 	const struct operation_class *class = operation->class;
 	struct job *job = &operation->job;
 	uint64_t length = 1;
-	int64_t start = engine_now();
+	int64_t start = job->total > 1 ? engine_now() : 0;
 
 	for (;;) {
 		if (class->rest_is_idle && class->rest_is_idle(operation, atomic_load(&job->next)))
