@@ -2,8 +2,9 @@
 /*
  * From "a program of high priority is active" until a saturating best-effort program on the CPU
  * device has no running block, against the length of its blocks. Each block counts itself in and
- * out of a word that both processes see. Run by bench/stop_latency.sh; with arguments it is the
- * best-effort program.
+ * out of a word that both processes see, and leaves the time of its end there: the measuring
+ * process sleeps meanwhile, so that it takes no CPU from what it measures. Run by
+ * bench/stop_latency.sh; with arguments it is the best-effort program.
  */
 #include <cuda.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sched/client.h"
@@ -23,7 +25,7 @@ enum { STOPS = 400, BLOCKS = 512 };
 /* Counts itself in, spends the turns, counts itself out. */
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry spin(.param .u64 running, .param .u32 turns)\n{\n"
-			  "\t.reg .pred %p<2>;\n\t.reg .b32 %r<5>;\n\t.reg .b64 %rd<3>;\n"
+			  "\t.reg .pred %p<2>;\n\t.reg .b32 %r<5>;\n\t.reg .b64 %rd<5>;\n"
 			  "\tld.param.u64 %rd1, [running];\n"
 			  "\tcvta.to.global.u64 %rd2, %rd1;\n"
 			  "\tld.param.u32 %r1, [turns];\n"
@@ -36,12 +38,15 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  "\t@%p1 bra LOOP;\n"
 			  "\tsetp.eq.s32 %p1, %r3, 12345;\n"
 			  "\t@%p1 st.global.u32 [%rd2+4], %r3;\n"
+			  "\tmov.u64 %rd3, %globaltimer;\n"
+			  "\tatom.global.max.u64 %rd4, [%rd2+8], %rd3;\n"
 			  "\tatom.global.add.u32 %r4, [%rd2], -1;\n"
 			  "\tret;\n}\n";
 
 struct shared {
 	_Atomic int32_t running;
 	uint32_t sink;
+	_Atomic uint64_t last_end; /* as %globaltimer says: CLOCK_REALTIME, ns */
 	_Atomic uint32_t ready;
 	double block_us;
 };
@@ -128,20 +133,22 @@ static bool find_device(uint8_t uuid[16])
 
 static double stop_once(struct tally_client *client, struct shared *shared)
 {
-	uint64_t start, end = 0;
+	struct timespec now;
+	uint64_t start, end;
 
 	/* Somewhere in the middle of its work. */
-	usleep(1000 + (useconds_t)(rand() % 4000));
-	while (!atomic_load(&shared->running))
-		;
-	start = tally_board_now();
+	do
+		usleep(1000 + (useconds_t)(rand() % 4000));
+	while (!atomic_load(&shared->running));
+	clock_gettime(CLOCK_REALTIME, &now);
+	start = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	tally_client_set_active(client, true);
-	/* The last moment at which a block was running within the next two milliseconds. */
-	while (tally_board_now() - start < 2000000)
-		if (atomic_load(&shared->running))
-			end = tally_board_now();
+	do
+		usleep(2000);
+	while (atomic_load(&shared->running));
+	end = atomic_load(&shared->last_end);
 	tally_client_set_active(client, false);
-	return end ? (double)(end - start) / 1000 : 0;
+	return end > start ? (double)(end - start) / 1000 : 0;
 }
 
 static void measure(const char *self, unsigned turns)
