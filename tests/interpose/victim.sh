@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+# An unmodified CUDA program under an artificial rival: what it computes is what it computes alone, however
+# often it is stopped, in every kind of stream, and whoever dies meanwhile.
+set -eu
+tests=$TALLY_BUILD/tests/interpose
+scratch=$(mktemp -d)
+daemon=
+finish() {
+	[ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
+	rm -rf "$scratch"
+}
+trap finish EXIT
+mkdir -m 700 "$scratch/s"
+export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache
+export TALLY_LOWER=$TALLY_BUILD/bin/tally-lower LD_LIBRARY_PATH=$TALLY_BUILD/lib
+
+fail() {
+	echo "$*"
+	exit 1
+}
+
+start_daemon() {
+	"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>>"$scratch/log" &
+	daemon=$!
+	for _ in $(seq 200); do
+		"$TALLY_BUILD/bin/tally" status >"$scratch/status" 2>&1 && return
+		sleep 0.02
+	done
+	fail "tallyd does not start"
+}
+
+# A driver with sanitizers wants their runtime first in the process.
+sanitizer=$(ldd "$TALLY_BUILD/lib/libcuda.so.1" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+export ASAN_OPTIONS=detect_leaks=0
+
+# alone ARGUMENTS...: the program without the preload.
+alone() { env LD_PRELOAD="$sanitizer" "$tests/victim" "$@"; }
+# under ARGUMENTS...: preloaded, of lowest priority.
+under() {
+	env LD_PRELOAD="$sanitizer $TALLY_BUILD/lib/libtally.so" TALLY_PRIORITY=best-effort \
+		TALLY_NAME=victim "$tests/victim" "$@"
+}
+
+# stops OUTPUT: how often the rival's victim was stopped.
+number() { sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$scratch/rival"; }
+
+start_daemon
+# Streams, rounds, blocks, work, kind; at least so many stops.
+while read -r streams rounds blocks work kind least; do
+	want=$(alone "$streams" "$rounds" "$blocks" "$work" "$kind")
+	total=0
+	for seed in 1 2 3 4 5 6 7 8; do
+		"$tests/rival" victim 300 600 $seed >"$scratch/rival" &
+		rival=$!
+		got=$(under "$streams" "$rounds" "$blocks" "$work" "$kind" 2>"$scratch/err") ||
+			fail "$kind, $streams streams: exit status $?: $(cat "$scratch/err")"
+		[ "$got" = "$want" ] || fail "$kind, $streams streams: $got, alone $want"
+		[ ! -s "$scratch/err" ] || fail "said: $(cat "$scratch/err")"
+		wait $rival || fail "the rival failed"
+		total=$((total + $(number stops)))
+		[ "$(number guarded)" -gt 0 ] || fail "nothing was guarded: $(cat "$scratch/rival")"
+		[ $total -lt "$least" ] || break
+	done
+	echo "$kind, $streams streams: $total stops; $(cat "$scratch/rival")"
+	[ $total -ge "$least" ] || fail "stopped only $total times"
+done <<-END
+	1 60 40 20000 nonblocking 50
+	4 60 40 10000 nonblocking 100
+	16 40 24 5000 nonblocking 300
+	3 60 24 10000 blocking 50
+	2 60 24 10000 default 50
+	3 30 24 10000 perthread 10
+END
+
+# The rival is killed while it is active: within a second nobody holds us up any more.
+want=$(alone 2 40 24 20000)
+"$tests/rival" victim 10000000 1 1 >"$scratch/rival" &
+rival=$!
+under 2 40 24 20000 >"$scratch/out" 2>"$scratch/err" &
+victim=$!
+sleep 1
+kill -9 $rival
+wait $victim || fail "after the rival's death: $(cat "$scratch/err")"
+[ "$(cat "$scratch/out")" = "$want" ] || fail "after the rival's death: $(cat "$scratch/out")"
+[ ! -s "$scratch/err" ] || fail "said: $(cat "$scratch/err")"
+
+# The victim is killed in the middle of being stopped: the others and the daemon go on.
+"$tests/rival" victim 300 300 1 >"$scratch/rival" &
+rival=$!
+under 4 2000 24 20000 >"$scratch/out" 2>"$scratch/err" &
+victim=$!
+sleep 0.7
+kill -9 $victim
+wait $victim 2>/dev/null || true
+wait $rival || fail "the rival does not go on"
+"$TALLY_BUILD/bin/tally" status >"$scratch/status" || fail "the daemon does not go on"
+
+# The daemon is killed while the victim is stopped, and comes back: one warning, and it is scheduled again.
+want=$(alone 2 150 24 40000)
+"$tests/rival" victim 10000000 1 1 >"$scratch/rival" 2>&1 &
+rival=$!
+under 2 150 24 40000 >"$scratch/out" 2>"$scratch/err" &
+victim=$!
+sleep 0.5
+kill -9 $daemon
+sleep 0.5
+start_daemon
+for _ in $(seq 100); do
+	"$TALLY_BUILD/bin/tally" status | grep -q victim && break
+	kill -0 $victim 2>/dev/null || fail "ended before it could join again"
+	sleep 0.05
+done
+"$TALLY_BUILD/bin/tally" status | grep -q victim || fail "does not join again"
+wait $victim || fail "after the daemon's death: $(cat "$scratch/err")"
+[ "$(cat "$scratch/out")" = "$want" ] || fail "after the daemon's death: $(cat "$scratch/out")"
+[ "$(grep -c 'tallyd is gone' "$scratch/err")" = 1 ] || fail "warnings: $(cat "$scratch/err")"
+kill -9 $rival 2>/dev/null || true
+
+# Without a daemon: one warning, the same result.
+kill -9 $daemon
+daemon=
+want=$(alone 2 20 24 1000)
+[ "$(under 2 20 24 1000 2>"$scratch/err")" = "$want" ] || fail "without a daemon"
+[ "$(wc -l <"$scratch/err")" = 1 ] || fail "without a daemon: $(cat "$scratch/err")"
