@@ -45,6 +45,7 @@ static bool is_program(const char *path)
 	       access(path, X_OK) == 0;
 }
 
+/* PREFIX/bin for what is in PREFIX/lib or, installed, in PREFIX/lib/tally. */
 static bool beside_own_object(char path[PATH_MAX])
 {
 	struct own_object own = {.address = (uintptr_t)&tally_cache_get};
@@ -52,14 +53,16 @@ static bool beside_own_object(char path[PATH_MAX])
 
 	if (!dl_iterate_phdr(is_own_object, &own) || !realpath(own.path, folder))
 		return false;
-	for (int up = 0; up < 2; up++) {
+	for (int up = 1; up <= 3; up++) {
 		char *slash = strrchr(folder, '/');
 		if (!slash)
 			return false;
 		*slash = '\0';
+		if (up > 1 && snprintf(path, PATH_MAX, "%s/bin/tally-lower", folder) < PATH_MAX &&
+		    is_program(path))
+			return true;
 	}
-	return snprintf(path, PATH_MAX, "%s/bin/tally-lower", folder) < PATH_MAX &&
-	       is_program(path);
+	return false;
 }
 
 static bool in_search_path(char path[PATH_MAX])

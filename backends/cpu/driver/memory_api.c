@@ -182,75 +182,65 @@ static bool on_host(const struct region *region)
 	return region->kind == REGION_HOST || region->kind == REGION_REGISTERED;
 }
 
-/* Stores the attribute as its type asks for. `region` is NULL for memory that the driver does not
- * know; that has attributes, too, but for some. */
-static CUresult pointer_attribute(void *data, CUpointer_attribute attribute, CUdeviceptr address,
-				  const struct region *region)
+/* One answer, as a number of so many bytes (little-endian, as everything here). */
+struct answer {
+	CUpointer_attribute attribute;
+	unsigned bytes;
+	bool known_only; /* no answer for memory that the driver has not made */
+	uint64_t value;
+};
+
+/* `region` is NULL for memory that the driver does not know. False: no such attribute. */
+static bool find_answer(CUpointer_attribute attribute, CUdeviceptr address,
+			const struct region *region, struct answer *answer)
 {
-	switch (attribute) {
-	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		if (!region)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(CUcontext *)data = (CUcontext)region->context;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-		if (!region)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(unsigned *)data = on_host(region) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-		if (!region)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(CUdeviceptr *)data = address;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-	case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
-	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
-		*(int *)data = 0;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-		if (!region)
-			return CUDA_ERROR_INVALID_VALUE;
-		*(unsigned long long *)data = region->id;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-		*(unsigned *)data = region && region->kind == REGION_MANAGED;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-		*(int *)data = region ? 0 : -2; /* cuda.h: -2 for unregistered memory */
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-		*(CUdeviceptr *)data = region ? region->base : 0;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-		*(size_t *)data = region ? region->size : 0;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_MAPPED:
-		*(int *)data = region != NULL;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-		*(unsigned long long *)data = 0;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
-		*(int *)data = CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
-		return CUDA_SUCCESS;
-	case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-		*(CUmemoryPool *)data = region ? (CUmemoryPool)region->pool : NULL;
-		return CUDA_SUCCESS;
-	default:
-		return CUDA_ERROR_NOT_SUPPORTED;
-	}
+	static const struct region nothing = {.kind = REGION_DEVICE};
+	const struct region *r = region ? region : &nothing;
+	const struct answer answers[] = {
+		{CU_POINTER_ATTRIBUTE_CONTEXT, 8, true, (uintptr_t)r->context},
+		{CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 4, true,
+		 on_host(r) ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE},
+		{CU_POINTER_ATTRIBUTE_DEVICE_POINTER, 8, true, address},
+		{CU_POINTER_ATTRIBUTE_HOST_POINTER, 8, true, address},
+		{CU_POINTER_ATTRIBUTE_BUFFER_ID, 8, true, r->id},
+		{CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, 4, false, 0},
+		{CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, 4, false, 0},
+		{CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, 4, false, 0},
+		{CU_POINTER_ATTRIBUTE_IS_MANAGED, 4, false, r->kind == REGION_MANAGED},
+		/* cuda.h: -2 for memory that is not the driver's */
+		{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 4, false, region ? 0 : (uint32_t)-2},
+		{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 8, false, r->base},
+		{CU_POINTER_ATTRIBUTE_RANGE_SIZE, 8, false, r->size},
+		{CU_POINTER_ATTRIBUTE_MAPPED, 4, false, region != NULL},
+		{CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES, 8, false, 0},
+		{CU_POINTER_ATTRIBUTE_ACCESS_FLAGS, 4, false,
+		 CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE},
+		{CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, 8, false, (uintptr_t)r->pool},
+	};
+
+	for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+		if (answers[i].attribute == attribute) {
+			*answer = answers[i];
+			return true;
+		}
+	return false;
 }
 
 CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
 {
 	struct region region;
+	struct answer answer;
 
 	REQUIRE_INIT();
 	if (!data || !ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	return pointer_attribute(data, attribute, ptr, memory_find(ptr, &region) ? &region : NULL);
+	bool known = memory_find(ptr, &region);
+	if (!find_answer(attribute, ptr, known ? &region : NULL, &answer))
+		return CUDA_ERROR_NOT_SUPPORTED;
+	if (answer.known_only && !known)
+		return CUDA_ERROR_INVALID_VALUE;
+	memcpy(data, &answer.value, answer.bytes);
+	return CUDA_SUCCESS;
 }
 
 /* Unlike the single question, unknown memory is no error: its attributes are null. */
@@ -258,20 +248,18 @@ CUresult cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute 
 				void **data, CUdeviceptr ptr)
 {
 	struct region region;
+	struct answer answer;
 
 	REQUIRE_INIT();
 	if (!numAttributes || !attributes || !data)
 		return CUDA_ERROR_INVALID_VALUE;
 	bool known = memory_find(ptr, &region);
 	for (unsigned i = 0; i < numAttributes; i++) {
-		CUresult error =
-			pointer_attribute(data[i], attributes[i], ptr, known ? &region : NULL);
-		if (error == CUDA_ERROR_INVALID_VALUE) {
-			bool word = attributes[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-			memset(data[i], 0, word ? 4 : 8);
-		} else if (error) {
-			return error;
-		}
+		if (!find_answer(attributes[i], ptr, known ? &region : NULL, &answer))
+			return CUDA_ERROR_NOT_SUPPORTED;
+		if (answer.known_only && !known)
+			answer.value = 0;
+		memcpy(data[i], &answer.value, answer.bytes);
 	}
 	return CUDA_SUCCESS;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waiting: threads of the application for a point, the poll thread for values in memory, and the
  * host thread for functions of the application. */
-#include <errno.h>
-#include <time.h>
+#include <signal.h>
 
 #include "backends/cpu/driver/engine.h"
 
@@ -33,6 +32,22 @@ static struct operation *helpable(struct point point)
 	return NULL;
 }
 
+/* A fault of a kernel comes as a signal: on a thread that blocks it the process would die. Asked
+ * once per thread. */
+static bool may_help(void)
+{
+	static _Thread_local enum { UNKNOWN, YES, NO } answer;
+	sigset_t mask;
+
+	if (answer == UNKNOWN) {
+		bool blocked = pthread_sigmask(SIG_BLOCK, NULL, &mask) != 0 ||
+			       sigismember(&mask, SIGSEGV) || sigismember(&mask, SIGBUS) ||
+			       sigismember(&mask, SIGFPE) || sigismember(&mask, SIGILL);
+		answer = blocked ? NO : YES;
+	}
+	return answer == YES;
+}
+
 static bool spin(struct point point)
 {
 	int64_t end = engine_now() + SPIN_NS;
@@ -57,7 +72,7 @@ void engine_wait(struct point point)
 		unsigned slot;
 
 		engine_lock();
-		operation = helpable(point);
+		operation = may_help() ? helpable(point) : NULL;
 		if (operation && slot_take(&slot)) {
 			job_run(operation, slot);
 			slot_give(slot);
