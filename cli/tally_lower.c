@@ -71,6 +71,18 @@ static void warn_refused(LLVMModuleRef module, const struct lower_options *optio
 	}
 }
 
+/* Something to compile: a kernel, or a variable that the host can name. */
+static bool holds_something(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		if (tally_is_kernel(function))
+			return true;
+	TALLY_EACH_GLOBAL (module, global)
+		if (LLVMGetLinkage(global) == LLVMExternalLinkage && !LLVMIsDeclaration(global))
+			return true;
+	return false;
+}
+
 static LLVMModuleRef lift(LLVMContextRef context, const struct lower_options *options,
 			  const struct tally_buffer *input, struct tally_error *error)
 {
@@ -82,8 +94,13 @@ static LLVMModuleRef lift(LLVMContextRef context, const struct lower_options *op
 	lower_step("reading the input");
 	module = tally_frontend_lift(context, lift_options.file, input->data, input->size,
 				     &lift_options, error);
-	if (module)
-		tally_lower_stats(&options->lower, "read");
+	if (!module)
+		return NULL;
+	tally_lower_stats(&options->lower, "read");
+	if (!holds_something(module)) {
+		tally_fail_at(error, lift_options.file, 0, 0, "holds no kernel");
+		return NULL;
+	}
 	return module;
 }
 

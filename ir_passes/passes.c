@@ -29,7 +29,7 @@ static void print_module(LLVMModuleRef module, const char *pass)
 {
 	char *text = LLVMPrintModuleToString(module);
 
-	fprintf(stderr, "; after pass %s\n%s", pass, text);
+	fprintf(stderr, "; after %s\n%s", pass, text);
 	LLVMDisposeMessage(text);
 }
 

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# PTX for every NVIDIA target, and ptxas accepts it: neutral IR, clang's bitcode, nvcc's PTX and host
+# executables; parameters keep their bytes; orders and scopes are what the IR says.
+source "$TALLY_SOURCE/tests/lower/common.sh" || exit 1
+here=$TALLY_SOURCE/tests/lower
+
+# Every target once. What this ptxas does not know is assembled by none of its machines.
+targets=$("$lower" --help | sed -n 's/^targets: //p' | tr ' ' '\n' | grep ^sm_)
+for target in $targets; do
+	works "$here/vadd.ll" --target "$target" --transform slice,guard --verify -o vadd.ptx
+	holds vadd.ptx ".target $target"
+	holds vadd.ptx '.visible .entry vadd$slice_guard('
+	case $target in sm_101*) continue ;; esac
+	assemble vadd.ptx "$target"
+done
+
+# Each transform has its own entry, and the original stays.
+for pair in slice:slice guard:guard slice,guard:slice_guard; do
+	works "$here/vadd.ll" --target sm_80 --transform "${pair%%:*}" -o vadd.ptx
+	holds vadd.ptx '.visible .entry vadd('
+	holds vadd.ptx ".visible .entry vadd\$${pair##*:}("
+done
+works "$here/vadd.ll" --target sm_80 --transform none -o vadd.ptx
+lacks vadd.ptx '$slice'
+holds vadd.ptx '.maxntid 256'
+holds vadd.ptx '.minnctapersm 2'
+
+# Parameters at their natural offsets, variables and shared memory under their names.
+works "$here/forms.ll" --target sm_90 --transform guard -o forms.ptx
+assemble forms.ptx sm_90
+holds forms.ptx '.param .u8 forms_param_0'
+holds forms.ptx '.param .align 2 .b8 forms_param_1[2]'
+holds forms.ptx '.param .align 32 .b8 forms_param_2[32]'
+holds forms.ptx '.param .align 8 .b8 forms$guard_param_6[32]'
+holds forms.ptx '.visible .global .align 4 .u32 counter = 7;'
+holds forms.ptx '.visible .const .align 4 .b8 table[16]'
+holds forms.ptx '.extern .shared .align 16 .b8 dynamic[]'
+holds forms.ptx '.reqntid 64, 2, 1'
+holds forms.ptx 'redux.sync.add'
+works "$here/forms.ll" --target sm_75 -o forms.ptx
+assemble forms.ptx sm_75
+lacks forms.ptx 'redux.sync'
+
+works "$here/atomics.ll" --target sm_80 -o atomics.ptx
+assemble atomics.ptx sm_80
+holds atomics.ptx 'fence.sc.sys'
+holds atomics.ptx 'atom.acquire.sys.global.add.u32'
+holds atomics.ptx 'atom.acq_rel.cta.global.max.u64'
+holds atomics.ptx 'atom.acquire.gpu.exch.b32'
+holds atomics.ptx 'atom.relaxed.sys.global.add.u32'
+holds atomics.ptx 'atom.release.gpu.global.add.f32'
+holds atomics.ptx 'atom.acquire.cta.global.cas.b32'
+holds atomics.ptx 'fence.acq_rel.cta'
+
+works "$here/maths.ll" --target sm_80 -o maths.ptx
+assemble maths.ptx sm_80
+holds maths.ptx 'add.rz.f32'
+lacks maths.ptx '__nv_'
+
+# Real programs: what clang and nvcc make of them, as bitcode, PTX and inside executables.
+for kernel in matmul_tiled math_library atomics_scopes shuffle_divergent prints half_math; do
+	source=$TALLY_SOURCE/conformance/kernels/$kernel.cu
+	clang_bitcode "$source" $kernel.bc
+	nvcc_ptx "$source" $kernel.ptx
+	for input in $kernel.bc $kernel.ptx; do
+		for target in sm_70 sm_80 sm_90 sm_100 sm_120; do
+			works $input --target $target --transform slice,guard --verify -o out.ptx
+			assemble out.ptx $target
+		done
+	done
+done
+cat >program.cu <<'END'
+#include <cstdio>
+__global__ void scale(float *p, float f) { p[blockIdx.x * blockDim.x + threadIdx.x] *= f; }
+int main() { scale<<<1, 32>>>(nullptr, 2.0f); return 0; }
+END
+"$TALLY_NVCC" -gencode arch=compute_80,code=compute_80 -gencode arch=compute_90,code=sm_90 \
+	-cudart shared program.cu -o program 2>nvcc.log || { cat nvcc.log >&2; fail nvcc; }
+works program --list >list.txt
+holds list.txt 'kernel _Z5scalePff'
+holds list.txt 'cubin'
+works program --target sm_90 --transform guard -o out.ptx
+holds out.ptx '_Z5scalePff$guard('
+assemble out.ptx sm_90
+echo ok

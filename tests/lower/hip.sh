@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Code objects for every AMD target: linked, with the metadata that a driver reads.
+source "$TALLY_SOURCE/tests/lower/common.sh" || exit 1
+here=$TALLY_SOURCE/tests/lower
+
+notes() { llvm-readelf-22 --notes "$1" >notes.txt 2>&1 || fail "readelf on $1"; }
+
+for target in gfx906 gfx90a gfx942 gfx950 gfx1030 gfx1100 gfx1201; do
+	for input in vadd forms atomics; do
+		works "$here/$input.ll" --target $target --transform slice,guard --verify -o $input.hsaco
+	done
+	[ "$(llvm-readelf-22 -h vadd.hsaco | grep -c 'DYN')" = 1 ] || fail "$target: not linked"
+	notes vadd.hsaco
+	holds notes.txt "amdhsa.target:   amdgcn-amd-amdhsa--$target"
+	holds notes.txt '.name:           vadd'
+	holds notes.txt 'vadd$slice_guard'
+	holds notes.txt 'max_flat_workgroup_size: 256'
+	wave=64
+	case $target in gfx1*) wave=32 ;; esac
+	holds notes.txt ".wavefront_size: $wave"
+done
+
+# Arguments lie where the contract's C layout puts them; the launch comes last.
+works "$here/forms.ll" --target gfx90a --transform guard -o forms.hsaco
+notes forms.hsaco
+offsets=$(grep -A3 -E '^ +- .*' notes.txt | grep -oE '\.offset: +[0-9]+' | grep -oE '[0-9]+' | head -6 | tr '\n' ' ')
+[ "$offsets" = "0 2 32 64 72 80 " ] || fail "argument offsets: $offsets"
+holds notes.txt 'max_flat_workgroup_size: 128'
+llvm-readelf-22 --dyn-syms forms.hsaco >symbols.txt
+holds symbols.txt 'PROTECTED'
+for symbol in counter table forms forms.kd 'forms$guard.kd'; do
+	holds symbols.txt " $symbol"
+done
+
+# Lanes: halves of a wave of 64 read their own half only; a wave of 32 is a warp.
+works "$here/forms.ll" --target gfx90a --emit asm -o forms.s
+holds forms.s 'ds_bpermute_b32'
+holds forms.s 'v_mbcnt_hi_u32_b32'
+holds forms.s 's_barrier'
+works "$here/forms.ll" --target gfx1100 --emit asm -o forms.s
+lacks forms.s 'v_mbcnt_hi_u32_b32'
+works "$here/forms.ll" --target gfx90a --emit obj -o forms.o
+[ "$(llvm-readelf-22 -h forms.o | grep -c 'REL (Relocatable')" = 1 ] || fail "no object file"
+
+works "$here/maths.ll" --target gfx942 -o maths.hsaco
+works "$here/maths.ll" --target gfx942 --emit ir -o maths.txt
+lacks maths.txt '@__ocml_'
+
+# Kernels that mean warps of 64 lanes: a wave of 64 on every machine, no masks of 32.
+sed 's/"tally.warp"="32"/"tally.warp"="64"/' "$here/vadd.ll" >wide.ll
+for target in gfx90a gfx1100; do
+	works wide.ll --target $target -o wide.hsaco
+	notes wide.hsaco
+	holds notes.txt '.wavefront_size: 64'
+done
+sed 's/"tally.warp"="32"/"tally.warp"="64"/' "$here/forms.ll" >wide.ll
+refused "kernel 'forms' means warps of 64 lanes and uses tally." wide.ll --target gfx90a -o out
+refused "kernel 'forms' means warps of 64 lanes; those of target sm_80 have 32" wide.ll --target sm_80 -o out
+
+# What the machines do not have is refused by name.
+clang_bitcode "$TALLY_SOURCE/conformance/kernels/prints.cu" prints.bc
+refused "kernel 'prints' uses tally.printf, which target gfx90a does not have" prints.bc --target gfx90a -o out
+clang_bitcode "$TALLY_SOURCE/conformance/kernels/named_barriers.cu" named.bc
+refused "uses a barrier of a part of the block, which target gfx1100 does not have" named.bc --target gfx1100 -o out
+refused "/nowhere/ocml.bc" "$here/maths.ll" --target gfx90a --rocm-device-libs /nowhere -o out
+
+# Real kernels, from bitcode and from PTX.
+for kernel in matmul_tiled shuffle_divergent exit_in_call early_return; do
+	source=$TALLY_SOURCE/conformance/kernels/$kernel.cu
+	clang_bitcode "$source" $kernel.bc
+	nvcc_ptx "$source" $kernel.ptx
+	for input in $kernel.bc $kernel.ptx; do
+		for target in gfx90a gfx1201; do
+			works $input --target $target --transform slice,guard -o real.hsaco
+			notes real.hsaco
+			holds notes.txt "$kernel\$slice_guard"
+		done
+	done
+done
+echo ok

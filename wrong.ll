@@ -1,0 +1,1 @@
+define void @k() { ret i32 0 }
