@@ -33,8 +33,9 @@ def median(results, key):
 
 
 def summarise(runs):
-    service = json.load(open(os.path.join(runs, "service.json")))
-    service_seconds = service["seconds"] / service["requests"]
+    # What a request costs, measured back to back; see run.sh.
+    services = [json.load(open(f)) for f in glob.glob(os.path.join(runs, "service-*.json"))]
+    service_ms = min(service["p50_ms"] for service in services)
     modes = {}
     for mode, title in MODES:
         servers, trainers = read(runs, mode, "server"), read(runs, mode, "trainer")
@@ -47,7 +48,7 @@ def summarise(runs):
             "trainers": trainers,
         }
     alone = modes["server"]
-    busy = statistics.median(r["requests"] * service_seconds / r["seconds"] for r in alone["servers"])
+    busy = statistics.median(1e-3 * r["requests"] * service_ms / r["seconds"] for r in alone["servers"])
     idle_rate = modes["trainer"]["steps_per_second"] * (1 - busy)
     for mode in modes.values():
         mode["p99_ratio"] = mode["p99_ms"] / alone["p99_ms"] if mode["p99_ms"] else None
@@ -61,7 +62,7 @@ def summarise(runs):
     # Each status repeats the runs before it: one entry a process.
     trainers = {program["pid"]: program for program in finished}.values()
     return {
-        "service_ms": 1e3 * service_seconds,
+        "service_ms": service_ms,
         "server_busy": busy,
         "idle_steps_per_second": idle_rate,
         "stopped": sum(p["stops"] for p in trainers),

@@ -10,7 +10,8 @@ trap 'rm -rf "$folder"' EXIT
 results() {
 	rm -rf "$folder/runs"
 	mkdir -p "$folder/runs"
-	echo '{"requests": 100, "seconds": 0.2}' >"$folder/runs/service.json"
+	echo '{"requests": 100, "p50_ms": 2}' >"$folder/runs/service-1.json"
+	echo '{"requests": 100, "p50_ms": 2.4}' >"$folder/runs/service-2.json"
 	local n mode p99
 	for n in 1 2; do
 		for mode in server:10 plain:"$1" tally:"$2"; do
