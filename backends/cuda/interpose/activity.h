@@ -47,7 +47,7 @@ static inline void tally_announce(struct tally_stream *stream, bool launch)
 		atomic_store_explicit(&stream->launches, launches + 1, memory_order_relaxed);
 	}
 	if (tally_announce_fences)
-		atomic_thread_fence(memory_order_seq_cst);
+		atomic_exchange(&me->calling, stream); /* for its barrier */
 	else
 		atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(

@@ -252,20 +252,20 @@ static void admit(struct tally_stream *s, uint64_t predicted)
 	}
 }
 
-static CUresult launch_slice(struct tally_stream *s, struct tally_kernel *k,
-			     const struct tally_dimensions *at, uint32_t lo, uint32_t hi,
-			     void **parameters, const void *packed)
+/* True when the slice is on its way or the driver refused it (`result`), as tally_guard_launch. */
+static bool launch_slice(struct tally_stream *s, struct tally_kernel *k,
+			 const struct tally_dimensions *at, uint32_t lo, uint32_t hi,
+			 void **parameters, const void *packed, CUresult *result)
 {
 	struct tally_device *d = s->context->device;
 	struct tally_guard *g = s->guard;
 	uint64_t predicted = predict(k, hi - lo);
 	struct tally_logged *e;
-	CUresult result;
 
 	admit(s, predicted);
 	e = &g->log[g->entered % TALLY_LOG];
-	if (!fill(e, k, parameters, packed))
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (g->lost || !fill(e, k, parameters, packed))
+		return false;
 	e->dimensions = *at;
 	e->launch = (struct tally_launch){
 		.lo = lo, .hi = hi, .grid = {at->grid[0], at->grid[1], at->grid[2]}};
@@ -274,44 +274,59 @@ static CUresult launch_slice(struct tally_stream *s, struct tally_kernel *k,
 	if (d->cpu && !e->event)
 		TALLY_DRIVER(cuEventCreate)(&e->event,
 					    CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC);
-	result = tally_log_enqueue(s, g->entered);
-	if (result)
-		return result;
-	g->entered++;
-	d->in_flight_ns += predicted;
-	atomic_fetch_add_explicit(&d->in_flight, 1, memory_order_relaxed);
-	return CUDA_SUCCESS;
+	switch (tally_log_enqueue(s, g->entered, result)) {
+	case TALLY_ENQUEUED:
+		g->entered++;
+		d->in_flight_ns += predicted;
+		atomic_fetch_add_explicit(&d->in_flight, 1, memory_order_relaxed);
+		return true;
+	case TALLY_REFUSED:
+		return true;
+	case TALLY_HALF_WAY:
+		/* It runs; whoever synchronises asks the driver itself from now on. */
+		tally_log_lose(s);
+		return true;
+	default:
+		return false;
+	}
 }
 
-CUresult tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
-			    const struct tally_dimensions *at, void **parameters,
-			    const void *packed)
+bool tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
+			const struct tally_dimensions *at, void **parameters, const void *packed,
+			CUresult *result)
 {
+	static _Atomic bool said;
 	struct tally_device *d = s->context->device;
-	uint32_t blocks = at->grid[0] * at->grid[1] * at->grid[2];
-	CUresult result = CUDA_SUCCESS;
+	uint32_t blocks = at->grid[0] * at->grid[1] * at->grid[2], lo;
+	bool ok = true;
 
 	if (at->shared > atomic_load_explicit(&k->shared, memory_order_relaxed))
 		tally_kernel_allow_shared(k, at->shared);
+	*result = CUDA_SUCCESS;
 	pthread_mutex_lock(&d->lock);
-	if (s->guard->lost) {
-		/* Let the driver say what is wrong with the context. */
-		pthread_mutex_unlock(&d->lock);
-		return CUDA_ERROR_NOT_READY;
-	}
 	s->waiters++;
 	wait_implicit(s);
-	for (uint32_t lo = 0; lo < blocks && !result; lo += SLICE_BLOCKS)
-		result = launch_slice(s, k, at, lo,
-				      blocks - lo > SLICE_BLOCKS ? lo + SLICE_BLOCKS : blocks,
-				      parameters, packed);
+	for (lo = 0; ok && lo < blocks && !*result; lo += SLICE_BLOCKS)
+		ok = launch_slice(s, k, at, lo,
+				  blocks - lo > SLICE_BLOCKS ? lo + SLICE_BLOCKS : blocks,
+				  parameters, packed, result);
+	if (!ok) {
+		tally_log_lose(s);
+		tally_warn_once(&said, "the driver refuses what stopping a launch takes; launches "
+				       "of this program run whole from now on");
+		/* Slices of it are on their way: the driver's state is not ours to mend. */
+		if (lo > SLICE_BLOCKS) {
+			*result = CUDA_ERROR_LAUNCH_FAILED;
+			ok = true;
+		}
+	}
 	/* Only its own thread can start a per-thread stream's launches again, so it stays. */
 	if (s->kind == TALLY_STREAM_PER_THREAD)
 		wait_stream(s);
 	if (!--s->waiters)
 		pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	if (!result)
+	if (ok && !*result)
 		TALLY_COUNT(d, guarded, 1);
-	return result;
+	return ok;
 }

@@ -67,11 +67,13 @@ struct tally_guard {
 /*
  * Launches `kernel`'s guarded variant, blocking while the gate is closed or the depth is reached.
  * `parameters` as cuLaunchKernel takes them, or `packed` bytes (the other NULL). Device lock not
- * held. The driver's error when it refuses the launch; nothing is logged then.
+ * held. True when it was launched or the driver refused the kernel: its answer is in `result`.
+ * False when the protocol around the kernel does not work: nothing was launched, and the stream's
+ * launches are opaque from then on.
  */
-CUresult tally_guard_launch(struct tally_stream *stream, struct tally_kernel *kernel,
-			    const struct tally_dimensions *dimensions, void **parameters,
-			    const void *packed);
+bool tally_guard_launch(struct tally_stream *stream, struct tally_kernel *kernel,
+			const struct tally_dimensions *dimensions, void **parameters,
+			const void *packed, CUresult *result);
 
 /* Waits until the stream's guarded launches are done, and those of the streams that it implicitly
  * waits for; returns at once where there are none. */
@@ -103,14 +105,23 @@ void tally_guard_destroy(struct tally_stream *stream);
 /* Takes what is done out of the log. Whether a launch of it was stopped and not started again. */
 bool tally_log_collect(struct tally_stream *stream);
 
+/* How far tally_log_enqueue() came. */
+enum tally_enqueued {
+	TALLY_ENQUEUED,
+	TALLY_REFUSED,	/* by the driver's launch function: `result` is its answer */
+	TALLY_BROKEN,	/* before the launch: nothing is on its way */
+	TALLY_HALF_WAY, /* after it: the launch runs, and nobody will hear of its end */
+};
+
 /* Gives log entry `number` to the driver under a new sequence number. */
-CUresult tally_log_enqueue(struct tally_stream *stream, uint64_t number);
+enum tally_enqueued tally_log_enqueue(struct tally_stream *stream, uint64_t number,
+				      CUresult *result);
 
 /* Starts the stopped launch and all later ones again. The gate is open; called by a thread that can
  * name the stream (tally_stream_mine). */
 void tally_log_resume(struct tally_stream *stream);
 
-/* The driver failed: what the log holds will never be done, and nobody is to wait for it. */
+/* The driver failed: what the log holds may never be done, and nobody is to wait for it. */
 void tally_log_lose(struct tally_stream *stream);
 
 static inline bool tally_stream_mine(const struct tally_stream *stream)

@@ -44,29 +44,28 @@ static CUresult write_control(struct tally_stream *s, unsigned slot, const struc
 	return TALLY_DRIVER(cuStreamBatchMemOp_v2)(s->handle, 2, writes, 0);
 }
 
-CUresult tally_log_enqueue(struct tally_stream *s, uint64_t number)
+enum tally_enqueued tally_log_enqueue(struct tally_stream *s, uint64_t number, CUresult *result)
 {
 	struct tally_guard *g = s->guard;
-	struct tally_logged *e = &g->log[number % TALLY_LOG];
+	unsigned slot = number % TALLY_LOG;
+	struct tally_logged *e = &g->log[slot];
 	const struct tally_dimensions *at = &e->dimensions;
-	CUresult result = prepare(s);
 
 	if (!++g->sequence)
 		g->sequence++; /* 0 in the mailbox means none */
 	e->sequence = g->sequence;
-	e->launch.control = g->controls + number % TALLY_LOG * sizeof(struct tally_control);
-	if (!result)
-		result = write_control(s, (unsigned)(number % TALLY_LOG), e);
-	if (!result)
-		result = TALLY_DRIVER(cuLaunchKernel)((CUfunction)e->kernel->variant,
-						      e->launch.hi - e->launch.lo, 1, 1,
-						      at->block[0], at->block[1], at->block[2],
-						      at->shared, s->handle, e->pointers, NULL);
-	if (!result)
-		result = TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->done, e->sequence, 0);
-	if (!result && e->event)
-		result = TALLY_DRIVER(cuEventRecord)(e->event, s->handle);
-	return result;
+	e->launch.control = g->controls + slot * sizeof(struct tally_control);
+	if (prepare(s) || write_control(s, slot, e))
+		return TALLY_BROKEN;
+	*result = TALLY_DRIVER(cuLaunchKernel)(
+		(CUfunction)e->kernel->variant, e->launch.hi - e->launch.lo, 1, 1, at->block[0],
+		at->block[1], at->block[2], at->shared, s->handle, e->pointers, NULL);
+	if (*result)
+		return TALLY_REFUSED;
+	if (TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->done, e->sequence, 0) ||
+	    (e->event && TALLY_DRIVER(cuEventRecord)(e->event, s->handle)))
+		return TALLY_HALF_WAY;
+	return TALLY_ENQUEUED;
 }
 
 /* What one block of the kernel costs the device, from launches that left the log together. */
@@ -156,6 +155,7 @@ void tally_log_resume(struct tally_stream *s)
 	struct tally_logged *first = &g->log[g->left % TALLY_LOG];
 	CUcontext popped;
 	CUresult result;
+	bool ok = false;
 
 	if (!mailbox || g->left == g->entered)
 		return;
@@ -165,17 +165,16 @@ void tally_log_resume(struct tally_stream *s)
 	first->launch.lo = TALLY_MAILBOX_MAX(mailbox);
 	/* Nothing can post between here and the write below: broken is still set. */
 	atomic_store_explicit(&g->words->mailbox, 0, memory_order_release);
-	result = TALLY_DRIVER(cuCtxPushCurrent_v2)(s->context->handle);
-	if (!result) {
-		result = TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->broken, 0, 0);
-		for (uint64_t n = g->left; !result && n < g->entered; n++)
-			result = tally_log_enqueue(s, n);
+	if (!TALLY_DRIVER(cuCtxPushCurrent_v2)(s->context->handle)) {
+		ok = !TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->broken, 0, 0);
+		for (uint64_t n = g->left; ok && n < g->entered; n++)
+			ok = tally_log_enqueue(s, n, &result) == TALLY_ENQUEUED;
 		TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
 	}
-	if (result)
-		tally_log_lose(s);
-	else
+	if (ok)
 		TALLY_COUNT(d, resumes, 1);
+	else
+		tally_log_lose(s);
 	pthread_cond_broadcast(&d->changed);
 }
 

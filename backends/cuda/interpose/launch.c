@@ -26,35 +26,43 @@ static bool has_guard(struct tally_stream *s)
 	return has;
 }
 
+/* A launch as the program asked for it, by whatever door. */
+struct call {
+	CUstream stream;
+	bool per_thread; /* what the null stream means */
+	bool plain;	 /* no attributes that a split launch would not keep */
+	CUfunction function;
+	struct tally_dimensions at;
+	void **parameters, **extra;
+};
+
 /* Whether the launch may be split and stopped: a plain grid of a kernel with a guarded variant. */
-static struct tally_kernel *guardable(struct tally_stream *s, const void *function,
-				      const struct tally_dimensions *at)
+static struct tally_kernel *guardable(struct tally_stream *s, const struct call *c)
 {
-	uint64_t blocks = (uint64_t)at->grid[0] * at->grid[1];
+	const unsigned *grid = c->at.grid;
+	uint64_t blocks = (uint64_t)grid[0] * grid[1];
 	struct tally_kernel *k;
 
 	/* While something is captured nothing may have to be started again: the stream could have
 	 * joined the capture by then. */
 	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed))
 		return NULL;
-	k = tally_kernel_find(function);
-	if (!k || !blocks || !at->grid[2] || blocks > INT32_MAX / at->grid[2] ||
-	    !tally_kernel_guarded(k) || !has_guard(s))
+	k = tally_kernel_find(c->function);
+	if (!k || !blocks || !grid[2] || blocks > INT32_MAX / grid[2] || !tally_kernel_guarded(k) ||
+	    !has_guard(s))
 		return NULL;
 	return k;
 }
 
 /*
- * What comes before every launch; `plain` when it has no attributes that a split launch would not
- * keep. True when the launch is done, with the driver's answer in `result`; false when the caller
- * is to call the driver, and after that, where `announced` was set, tally_given().
+ * What comes before every launch. True when the launch is done, with the driver's answer in
+ * `result`; false when the caller is to call the driver, and after that, where `announced` was set,
+ * tally_given().
  */
-static bool launch(bool *announced, bool per_thread, CUfunction function,
-		   const struct tally_dimensions *at, bool plain, void **parameters, void **extra,
-		   CUstream handle, CUresult *result)
+static bool launch(const struct call *c, bool *announced, CUresult *result)
 {
-	struct tally_stream *s = tally_stream_find(handle, per_thread);
-	const void *packed = parameters ? NULL : packed_of(extra);
+	struct tally_stream *s = tally_stream_find(c->stream, c->per_thread);
+	const void *packed = c->parameters ? NULL : packed_of(c->extra);
 	struct tally_kernel *k;
 
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
@@ -65,34 +73,38 @@ static bool launch(bool *announced, bool per_thread, CUfunction function,
 	tally_gate_pass(s->context->device);
 	if (!tally_process.config.guards)
 		return false;
-	k = plain ? guardable(s, function, at) : NULL;
-	if (!k || !(parameters || packed || !k->count)) {
-		tally_fence(s);
-		return false;
+	k = c->plain ? guardable(s, c) : NULL;
+	if (k && (c->parameters || packed || !k->count) &&
+	    tally_guard_launch(s, k, &c->at, c->parameters, packed, result)) {
+		tally_given();
+		return true;
 	}
-	*result = tally_guard_launch(s, k, at, parameters, packed);
-	tally_given();
-	return true;
+	tally_fence(s);
+	return false;
 }
 
-#define KERNEL(symbol, per_thread)                                                                 \
+#define KERNEL(symbol, null_is_own)                                                                \
 	CUresult symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,                \
 			unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,     \
-			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream stream,      \
-			void **kernelParams, void **extra)                                         \
+			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,     \
+			void **kernelParams, void **extraParams)                                   \
 	{                                                                                          \
-		struct tally_dimensions at = {{gridDimX, gridDimY, gridDimZ},                      \
-					      {blockDimX, blockDimY, blockDimZ},                   \
-					      sharedMemBytes};                                     \
+		const struct call call = {.stream = hStream,                                       \
+					  .per_thread = null_is_own,                               \
+					  .plain = true,                                           \
+					  .function = f,                                           \
+					  .at = {{gridDimX, gridDimY, gridDimZ},                   \
+						 {blockDimX, blockDimY, blockDimZ},                \
+						 sharedMemBytes},                                  \
+					  .parameters = kernelParams,                              \
+					  .extra = extraParams};                                   \
 		bool announced = false;                                                            \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (!tally_enter() || !tally_on() ||                                               \
-		    !launch(&announced, per_thread, f, &at, true, kernelParams, extra, stream,     \
-			    &result)) {                                                            \
+		if (!tally_enter() || !tally_on() || !launch(&call, &announced, &result)) {        \
 			result = TALLY_REAL(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX,    \
-						    blockDimY, blockDimZ, sharedMemBytes, stream,  \
-						    kernelParams, extra);                          \
+						    blockDimY, blockDimZ, sharedMemBytes, hStream, \
+						    kernelParams, extraParams);                    \
 			if (announced)                                                             \
 				tally_given();                                                     \
 		}                                                                                  \
@@ -127,24 +139,34 @@ static bool plain(const CUlaunchConfig *config)
 	return true;
 }
 
-#define KERNEL_EX(symbol, per_thread)                                                              \
+static bool launch_config(const CUlaunchConfig *config, bool per_thread, CUfunction function,
+			  void **parameters, void **extra, bool *announced, CUresult *result)
+{
+	const struct call call = {
+		.stream = config->hStream,
+		.per_thread = per_thread,
+		.plain = plain(config),
+		.function = function,
+		.at = {{config->gridDimX, config->gridDimY, config->gridDimZ},
+		       {config->blockDimX, config->blockDimY, config->blockDimZ},
+		       config->sharedMemBytes},
+		.parameters = parameters,
+		.extra = extra,
+	};
+
+	return launch(&call, announced, result);
+}
+
+#define KERNEL_EX(symbol, null_is_own)                                                             \
 	CUresult symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams,           \
 			void **extra)                                                              \
 	{                                                                                          \
 		bool announced = false;                                                            \
-		struct tally_dimensions at;                                                        \
 		CUresult result;                                                                   \
-		bool done = false;                                                                 \
                                                                                                    \
-		if (tally_enter() && tally_on() && config) {                                       \
-			at = (struct tally_dimensions){                                            \
-				{config->gridDimX, config->gridDimY, config->gridDimZ},            \
-				{config->blockDimX, config->blockDimY, config->blockDimZ},         \
-				config->sharedMemBytes};                                           \
-			done = launch(&announced, per_thread, f, &at, plain(config), kernelParams, \
-				      extra, config->hStream, &result);                            \
-		}                                                                                  \
-		if (!done) {                                                                       \
+		if (!tally_enter() || !tally_on() || !config ||                                    \
+		    !launch_config(config, null_is_own, f, kernelParams, extra, &announced,        \
+				   &result)) {                                                     \
 			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \
 			if (announced)                                                             \
 				tally_given();                                                     \
