@@ -4,15 +4,19 @@
  * dependent launches in several streams, with copies, events across streams, memsets and host
  * functions between. What comes out is compared with the same arithmetic done here, to the bit.
  *
- *   victim STREAMS ROUNDS BLOCKS WORK [default|perthread|blocking]
+ *   victim STREAMS ROUNDS BLOCKS WORK [default|perthread|blocking|nonblocking] [fork|leave]
  *
- * WORK is the length of a block in loop turns. Prints "ok" and a checksum.
+ * WORK is the length of a block in loop turns. Prints "ok" and a checksum. "fork": a child forked
+ * before the parent uses the device does the same work too, and one forked after that comes and goes.
+ * "leave": returns from main() with work under way.
  */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -101,6 +105,7 @@ static void CUDART_CB function(void *data)
 }
 
 static unsigned blocks;
+static bool leave;
 static int work;
 static dim3 grid;
 
@@ -209,6 +214,8 @@ static void *run(void *data)
 	OK(cudaDeviceSynchronize());
 	for (unsigned round = 0; round < j->rounds; round++)
 		round_of(streams, round);
+	if (leave)
+		return NULL;
 	if (j->rounds % 2)
 		for (stream &s : streams)
 			OK(cudaStreamSynchronize(s.handle));
@@ -231,6 +238,13 @@ int main(int argc, char **argv)
 	work = atoi(argv[4]);
 	if (argc > 5)
 		j.kind = argv[5];
+	leave = argc > 6 && !strcmp(argv[6], "leave");
+	pid_t child = 0;
+	bool forks = argc > 6 && !strcmp(argv[6], "fork");
+	if (forks) {
+		child = fork();
+		CHECK(child >= 0);
+	}
 	if (!strcmp(j.kind, "perthread")) {
 		/* As many threads as streams were asked for, each with its own default stream. */
 		unsigned n = j.streams;
@@ -245,6 +259,17 @@ int main(int argc, char **argv)
 		}
 	} else {
 		run(&j);
+	}
+	if (forks && !child)
+		return j.checksum % 97;
+	if (forks) {
+		int status;
+		pid_t late = fork();
+		if (!late)
+			_exit(5);
+		CHECK(waitpid(late, &status, 0) == late && WEXITSTATUS(status) == 5);
+		CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
+		CHECK(WEXITSTATUS(status) == (int)(j.checksum % 97));
 	}
 	printf("ok %08x\n", j.checksum);
 	return 0;

@@ -72,6 +72,24 @@ done <<-END
 	3 30 24 10000 perthread 10
 END
 
+# Children: one that uses the device before its parent does, one that comes after; and a program that
+# ends with work under way, stopped or not, ends.
+"$tests/rival" victim 300 600 1 >"$scratch/rival" &
+rival=$!
+want=$(alone 3 40 24 10000 nonblocking)
+got=$(under 3 40 24 10000 nonblocking fork 2>"$scratch/err") || fail "fork: $(cat "$scratch/err")"
+[ "$got" = "$want" ] || fail "fork: $got, alone $want"
+[ ! -s "$scratch/err" ] || fail "fork: said: $(cat "$scratch/err")"
+wait $rival || fail "the rival failed"
+for seed in 1 2 3; do
+	"$tests/rival" victim 5000 300 $seed >"$scratch/rival" &
+	rival=$!
+	under 3 7 24 100000 nonblocking leave >"$scratch/out" 2>"$scratch/err" ||
+		fail "leave: exit status $?: $(cat "$scratch/err")"
+	grep -q ok "$scratch/out" || fail "leave: no output"
+	wait $rival || fail "the rival failed"
+done
+
 # The rival is killed while it is active: within a second nobody holds us up any more.
 want=$(alone 2 40 24 20000)
 "$tests/rival" victim 10000000 1 1 >"$scratch/rival" &
