@@ -3,6 +3,7 @@
  * protocol, refuse what is wrong, and that a fault stays with its context. */
 #include "driver_tests.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include "backends/cpu/driver/tally_cpu.h"
@@ -275,6 +276,36 @@ static void faults_stay_with_the_context(void **state)
 	}
 }
 
+/* A thread that waits runs blocks itself, but not where a fault's signal would kill the process. */
+static void *fail_with_signals_blocked(void *argument)
+{
+	CUcontext other;
+	CUmodule own;
+	CUfunction f;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	OK(cuCtxCreate(&other, NULL, 0, 0));
+	OK(cuModuleLoad(&own, TALLY_BUILD_DIR "/tests/driver_kernels.so"));
+	OK(cuModuleGetFunction(&f, own, "illegal"));
+	OK(launch(f, 1, NULL, NULL));
+	assert_int_equal(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+	OK(cuCtxDestroy(other));
+	return argument;
+}
+
+static void fault_in_a_thread_that_blocks_signals(void **state)
+{
+	pthread_t thread;
+
+	sigaction(SIGSEGV, &fault_handler, NULL);
+	for (int i = 0; i < 20; i++) {
+		pthread_create(&thread, NULL, fail_with_signals_blocked, NULL);
+		pthread_join(thread, NULL);
+	}
+}
+
 static void driver_says_its_target(void **state)
 {
 	assert_string_equal(tallyCpuTarget(), "x86-64");
@@ -292,6 +323,7 @@ int main(void)
 		cmocka_unit_test(stopped_launches_resume),
 		cmocka_unit_test(stopped_launch_drains_at_once),
 		cmocka_unit_test(faults_stay_with_the_context),
+		cmocka_unit_test(fault_in_a_thread_that_blocks_signals),
 		cmocka_unit_test(driver_says_its_target),
 	};
 
