@@ -26,89 +26,84 @@ static bool has_guard(struct tally_stream *s)
 	return has;
 }
 
-/* A launch as the program asked for it, by whatever door. */
-struct call {
-	CUstream stream;
-	bool per_thread; /* what the null stream means */
-	bool plain;	 /* no attributes that a split launch would not keep */
-	CUfunction function;
-	struct tally_dimensions at;
-	void **parameters, **extra;
-};
-
 /* Whether the launch may be split and stopped: a plain grid of a kernel with a guarded variant. */
-static struct tally_kernel *guardable(struct tally_stream *s, const struct call *c)
+static struct tally_kernel *guardable(struct tally_stream *s, const void *function,
+				      const struct tally_dimensions *at)
 {
-	const unsigned *grid = c->at.grid;
-	uint64_t blocks = (uint64_t)grid[0] * grid[1];
+	uint64_t blocks = (uint64_t)at->grid[0] * at->grid[1];
 	struct tally_kernel *k;
 
 	/* While something is captured nothing may have to be started again: the stream could have
 	 * joined the capture by then. */
 	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed))
 		return NULL;
-	k = tally_kernel_find(c->function);
-	if (!k || !blocks || !grid[2] || blocks > INT32_MAX / grid[2] || !tally_kernel_guarded(k) ||
-	    !has_guard(s))
+	k = tally_kernel_find(function);
+	if (!k || !blocks || !at->grid[2] || blocks > INT32_MAX / at->grid[2] ||
+	    !tally_kernel_guarded(k) || !has_guard(s))
 		return NULL;
 	return k;
 }
 
-/*
- * What comes before every launch. True when the launch is done, with the driver's answer in
- * `result`; false when the caller is to call the driver, and after that, where `announced` was set,
- * tally_given().
- */
-static bool launch(const struct call *c, bool *announced, CUresult *result)
+/* What comes before every launch; the stream's record, or NULL: Tally keeps out. */
+static inline struct tally_stream *before(CUstream handle, bool per_thread)
 {
-	struct tally_stream *s = tally_stream_find(c->stream, c->per_thread);
-	const void *packed = c->parameters ? NULL : packed_of(c->extra);
-	struct tally_kernel *k;
+	struct tally_stream *s;
 
+	if (!tally_enter() || !tally_on())
+		return NULL;
+	s = tally_stream_find(handle, per_thread);
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
-		return false;
-	*announced = true;
+		return NULL;
 	tally_announce(s, true);
 	tally_gate_pass(s->context->device);
-	if (!tally_process.config.guards)
-		return false;
-	k = c->plain ? guardable(s, c) : NULL;
-	if (k && (c->parameters || packed || !k->count) &&
-	    tally_guard_launch(s, k, &c->at, c->parameters, packed, result)) {
+	return s;
+}
+
+static inline void after(struct tally_stream *s)
+{
+	if (s)
 		tally_given();
+	tally_leave();
+}
+
+/*
+ * In a program with guards: true when the launch is done, with the driver's answer in `result`;
+ * false when the caller is to call the driver. `plain`: no attributes that a split launch would not
+ * keep.
+ */
+static bool guarded(struct tally_stream *s, CUfunction function, const struct tally_dimensions *at,
+		    bool plain, void **parameters, void **extra, CUresult *result)
+{
+	const void *packed = parameters ? NULL : packed_of(extra);
+	struct tally_kernel *k = plain ? guardable(s, function, at) : NULL;
+
+	if (k && (parameters || packed || !k->count) &&
+	    tally_guard_launch(s, k, at, parameters, packed, result))
 		return true;
-	}
 	tally_fence(s);
 	return false;
 }
 
-#define KERNEL(symbol, null_is_own)                                                                \
+#define KERNEL(symbol, per_thread)                                                                 \
 	CUresult symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,                \
 			unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,     \
-			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,     \
-			void **kernelParams, void **extraParams)                                   \
+			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream stream,      \
+			void **kernelParams, void **extra)                                         \
 	{                                                                                          \
-		const struct call call = {.stream = hStream,                                       \
-					  .per_thread = null_is_own,                               \
-					  .plain = true,                                           \
-					  .function = f,                                           \
-					  .at = {{gridDimX, gridDimY, gridDimZ},                   \
-						 {blockDimX, blockDimY, blockDimZ},                \
-						 sharedMemBytes},                                  \
-					  .parameters = kernelParams,                              \
-					  .extra = extraParams};                                   \
-		bool announced = false;                                                            \
+		struct tally_stream *s = before(stream, per_thread);                               \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (!tally_enter() || !tally_on() || !launch(&call, &announced, &result)) {        \
+		if (!s || !tally_process.config.guards ||                                          \
+		    !guarded(s, f,                                                                 \
+			     &(struct tally_dimensions){{gridDimX, gridDimY, gridDimZ},            \
+							{blockDimX, blockDimY, blockDimZ},         \
+							sharedMemBytes},                           \
+			     true, kernelParams, extra, &result))                                  \
 			result = TALLY_REAL(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX,    \
-						    blockDimY, blockDimZ, sharedMemBytes, hStream, \
-						    kernelParams, extraParams);                    \
-			if (announced)                                                             \
-				tally_given();                                                     \
-		}                                                                                  \
-		tally_leave();                                                                     \
+						    blockDimY, blockDimZ, sharedMemBytes, stream,  \
+						    kernelParams, extra);                          \
+		after(s);                                                                          \
 		return result;                                                                     \
 	}
 KERNEL(cuLaunchKernel, false)
@@ -139,39 +134,28 @@ static bool plain(const CUlaunchConfig *config)
 	return true;
 }
 
-static bool launch_config(const CUlaunchConfig *config, bool per_thread, CUfunction function,
-			  void **parameters, void **extra, bool *announced, CUresult *result)
+static bool guarded_config(struct tally_stream *s, const CUlaunchConfig *config,
+			   CUfunction function, void **parameters, void **extra, CUresult *result)
 {
-	const struct call call = {
-		.stream = config->hStream,
-		.per_thread = per_thread,
-		.plain = plain(config),
-		.function = function,
-		.at = {{config->gridDimX, config->gridDimY, config->gridDimZ},
-		       {config->blockDimX, config->blockDimY, config->blockDimZ},
-		       config->sharedMemBytes},
-		.parameters = parameters,
-		.extra = extra,
-	};
+	const struct tally_dimensions at = {
+		{config->gridDimX, config->gridDimY, config->gridDimZ},
+		{config->blockDimX, config->blockDimY, config->blockDimZ},
+		config->sharedMemBytes};
 
-	return launch(&call, announced, result);
+	return guarded(s, function, &at, plain(config), parameters, extra, result);
 }
 
-#define KERNEL_EX(symbol, null_is_own)                                                             \
+#define KERNEL_EX(symbol, per_thread)                                                              \
 	CUresult symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams,           \
 			void **extra)                                                              \
 	{                                                                                          \
-		bool announced = false;                                                            \
+		struct tally_stream *s = before(config ? config->hStream : NULL, per_thread);      \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (!tally_enter() || !tally_on() || !config ||                                    \
-		    !launch_config(config, null_is_own, f, kernelParams, extra, &announced,        \
-				   &result)) {                                                     \
+		if (!s || !config || !tally_process.config.guards ||                               \
+		    !guarded_config(s, config, f, kernelParams, extra, &result))                   \
 			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \
-			if (announced)                                                             \
-				tally_given();                                                     \
-		}                                                                                  \
-		tally_leave();                                                                     \
+		after(s);                                                                          \
 		return result;                                                                     \
 	}
 KERNEL_EX(cuLaunchKernelEx, false)

@@ -106,8 +106,11 @@ struct tally_process {
 	pthread_mutex_t lock;
 	_Atomic(struct tally_device *) devices;
 	_Atomic unsigned captures;	  /* stream captures that are going on */
-	_Atomic(CUcontext) first_context; /* the first that was made, */
-	_Atomic bool several_contexts;	  /* and whether another one was */
+	_Atomic(CUcontext) first_context; /* the first that was made */
+	/* The same while there is no other and no guard: what the null stream belongs to. Programs
+	 * with guards ask the driver: what they launch again must not go astray whatever made a
+	 * context behind our back. */
+	_Atomic(CUcontext) only_context;
 	const char *(*cpu_target)(void); /* the CPU device's driver: what it runs; NULL elsewhere */
 };
 extern struct tally_process tally_process;
@@ -142,11 +145,48 @@ struct tally_slot *tally_slot(struct tally_device *device);
 /* streams.c */
 
 /*
+ * Most work goes to the stream of the work before. Each thread remembers a few answers; a number
+ * that changes whenever a record ends makes all of them void.
+ */
+#define TALLY_REMEMBERED 8
+
+struct tally_memory {
+	CUstream handle;
+	CUcontext context; /* of handles that mean another stream in each context; else NULL */
+	uint32_t age;
+	struct tally_stream *stream;
+};
+extern __thread struct tally_memory tally_memories[TALLY_REMEMBERED]
+	__attribute__((tls_model("initial-exec")));
+extern _Atomic uint32_t tally_memory_age;
+
+struct tally_stream *tally_stream_look_up(CUstream handle);
+
+/*
  * The record of a stream as the program names it (`per_thread`: NULL means the calling thread's
  * default stream). NULL when there is no current context, or the driver does not know the stream:
  * the call then goes to the driver as it is.
  */
-struct tally_stream *tally_stream_find(CUstream handle, bool per_thread);
+static inline struct tally_stream *tally_stream_find(CUstream handle, bool per_thread)
+{
+	const struct tally_memory *m;
+	CUcontext context = NULL;
+
+	if (!handle)
+		handle = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+	if (handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD) {
+		context = atomic_load_explicit(&tally_process.only_context, memory_order_relaxed);
+		if (!context)
+			return tally_stream_look_up(handle);
+	}
+	m = &tally_memories[((uintptr_t)handle >> 4 ^ (uintptr_t)handle >> 12) % TALLY_REMEMBERED];
+	if (__builtin_expect(
+		    m->handle == handle && m->context == context && m->stream &&
+			    m->age == atomic_load_explicit(&tally_memory_age, memory_order_acquire),
+		    1))
+		return m->stream;
+	return tally_stream_look_up(handle);
+}
 
 /* The current context's record, or NULL. Takes and gives back its device's lock. */
 struct tally_context *tally_context_current(void);

@@ -6,25 +6,13 @@
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 
-/*
- * Most launches go to the stream of the launch before. Each thread remembers a few answers; a
- * number that changes whenever a record ends makes all of them void.
- */
-#define REMEMBERED 8
-
-struct memory {
-	CUstream handle;
-	CUcontext context; /* of handles that mean another stream in each context; else NULL */
-	uint32_t age;
-	struct tally_stream *stream;
-};
-
-static __thread struct memory memories[REMEMBERED] __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t age = 1;
+__thread struct tally_memory tally_memories[TALLY_REMEMBERED]
+	__attribute__((tls_model("initial-exec")));
+_Atomic uint32_t tally_memory_age = 1;
 
 void tally_streams_forked(void)
 {
-	atomic_fetch_add(&age, 1);
+	atomic_fetch_add(&tally_memory_age, 1);
 }
 
 static CUcontext current(void)
@@ -38,22 +26,12 @@ void tally_context_seen(CUcontext handle)
 {
 	CUcontext first = NULL;
 
-	if (!atomic_compare_exchange_strong(&tally_process.first_context, &first, handle) &&
-	    first != handle)
-		atomic_store(&tally_process.several_contexts, true);
-}
-
-/* The same without asking, where there is no other to be current. Programs with guards ask: what
- * they launch again must not go astray whatever made a context behind our back. */
-static CUcontext presumed(void)
-{
-	CUcontext only = atomic_load_explicit(&tally_process.first_context, memory_order_relaxed);
-
-	return !only || tally_process.config.guards ||
-			       atomic_load_explicit(&tally_process.several_contexts,
-						    memory_order_relaxed)
-		       ? current()
-		       : only;
+	if (!atomic_compare_exchange_strong(&tally_process.first_context, &first, handle)) {
+		if (first != handle)
+			atomic_store(&tally_process.only_context, NULL);
+	} else if (!tally_process.config.guards) {
+		atomic_store(&tally_process.only_context, handle);
+	}
 }
 
 static struct tally_context *find_context(struct tally_device *d, CUcontext handle)
@@ -161,24 +139,20 @@ static struct tally_context *context_of_stream(CUstream handle, CUcontext now)
 	return c;
 }
 
-struct tally_stream *tally_stream_find(CUstream handle, bool per_thread)
+struct tally_stream *tally_stream_look_up(CUstream handle)
 {
+	bool special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
+	uint32_t age = atomic_load_explicit(&tally_memory_age, memory_order_acquire);
+	CUcontext now = current();
+	struct tally_memory *m =
+		&tally_memories[((uintptr_t)handle >> 4 ^ (uintptr_t)handle >> 12) %
+				TALLY_REMEMBERED];
 	struct tally_context *c;
 	struct tally_stream *s;
-	struct memory *m;
-	CUcontext now = NULL;
-	bool special;
-	uint32_t before = atomic_load_explicit(&age, memory_order_acquire);
 
-	if (!handle)
-		handle = per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-	special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
-	if (special)
-		now = presumed();
-	m = &memories[((uintptr_t)handle >> 4 ^ (uintptr_t)handle >> 12) % REMEMBERED];
-	if (m->handle == handle && m->context == now && m->age == before && m->stream)
+	if (m->handle == handle && m->context == (special ? now : NULL) && m->age == age &&
+	    m->stream)
 		return m->stream;
-	now = current();
 	c = context_of_stream(handle, now);
 	if (!c)
 		return NULL;
@@ -186,7 +160,7 @@ struct tally_stream *tally_stream_find(CUstream handle, bool per_thread)
 	if (!s)
 		s = create_stream(c, handle);
 	pthread_mutex_unlock(&c->device->lock);
-	*m = (struct memory){handle, special ? now : NULL, before, s};
+	*m = (struct tally_memory){handle, special ? now : NULL, age, s};
 	return s;
 }
 
@@ -200,7 +174,7 @@ void tally_stream_forget(struct tally_stream *stream)
 			break;
 		}
 	}
-	atomic_fetch_add(&age, 1);
+	atomic_fetch_add(&tally_memory_age, 1);
 	c->device->launches += atomic_load(&stream->launches);
 	while (stream->waiters)
 		pthread_cond_wait(&c->device->changed, &c->device->lock);
