@@ -26,6 +26,7 @@ static const struct {
 	{"rnd", "rn|rz|rm|rp"},
 	{"irnd", "rni|rzi|rmi|rpi"},
 	{"cmp", "eq|ne|lt|le|gt|ge|lo|ls|hi|hs|equ|neu|ltu|leu|gtu|geu|num|nan"},
+	{"compare", "eq|ne|lt|le|gt|ge"},
 	{"bool", "and|or|xor"},
 	{"testp", "finite|infinite|number|notanumber|normal|subnormal"},
 	{"space", "global|shared|shared::cta|shared::cluster|const|local|param|param::entry|"

@@ -115,7 +115,8 @@ static LLVMValueRef directed(struct ptx_lift *l, const char *op, const char *rou
 	return ptx_operation(l, name, count, a[0], a[1], a[2], NULL);
 }
 
-static bool arithmetic(struct ptx_lift *l, const struct ptx_statement *s)
+/* add, sub, mul, fma, div, rcp, sqrt: plain IR to nearest, an operation in other directions. */
+bool ptx_lower_farith(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	enum ptx_type type = s->type[0];
 	const char *rounding = direction(s);
@@ -129,21 +130,6 @@ static bool arithmetic(struct ptx_lift *l, const struct ptx_statement *s)
 	return ptx_result(l, s, ptx_saturate(l, s, v), type);
 }
 
-bool ptx_lower_farith(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	return arithmetic(l, s);
-}
-
-bool ptx_lower_fdivide(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	return arithmetic(l, s);
-}
-
-bool ptx_lower_froot(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	return arithmetic(l, s);
-}
-
 /* Two f32 side by side: directed rounding goes one at a time. */
 bool ptx_lower_fpair(struct ptx_lift *l, const struct ptx_statement *s)
 {
@@ -151,7 +137,7 @@ bool ptx_lower_fpair(struct ptx_lift *l, const struct ptx_statement *s)
 	LLVMValueRef a[3] = {0}, v;
 
 	if (!rounding)
-		return arithmetic(l, s);
+		return ptx_lower_farith(l, s);
 	for (unsigned i = 1; i < s->operands; i++)
 		a[i - 1] = ptx_flush(l, s, ptx_source(l, s, i, PTX_f32x2), PTX_f32x2);
 	v = LLVMGetPoison(ptx_llvm_type(l, PTX_f32x2));

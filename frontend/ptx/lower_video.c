@@ -6,14 +6,14 @@
 
 /* The lanes of a register, widened so that no operation overflows. */
 static LLVMValueRef lanes(struct ptx_lift *l, const struct ptx_statement *s, unsigned index,
-			  unsigned count)
+			  enum ptx_type type, unsigned count)
 {
 	LLVMTypeRef narrow = LLVMVectorType(ptx_int_type(l, 32 / count), count);
 	LLVMTypeRef wide = LLVMVectorType(l->i32, count);
 	LLVMValueRef v = LLVMBuildBitCast(l->builder, ptx_source(l, s, index, PTX_b32), narrow, "");
 
-	return ptx_type_kind(s->type[index]) == PTX_SIGNED ? LLVMBuildSExt(l->builder, v, wide, "")
-							   : LLVMBuildZExt(l->builder, v, wide, "");
+	return ptx_type_kind(type) == PTX_SIGNED ? LLVMBuildSExt(l->builder, v, wide, "")
+						 : LLVMBuildZExt(l->builder, v, wide, "");
 }
 
 static LLVMValueRef all(LLVMTypeRef type, int64_t value)
@@ -40,14 +40,35 @@ static LLVMValueRef operate(struct ptx_lift *l, const char *op, LLVMValueRef a, 
 	return ptx_intrinsic(l, "llvm.abs", 2, a, LLVMConstInt(l->i1, 0, 0), NULL);
 }
 
+/* vset{2,4}.atype.btype.cmp: 1 or 0 in each lane. All lanes are signed 32-bit numbers by now. */
+static LLVMValueRef compare(struct ptx_lift *l, const struct ptx_statement *s, LLVMValueRef a,
+			    LLVMValueRef b)
+{
+	static const struct {
+		const char *name;
+		LLVMIntPredicate predicate;
+	} table[] = {
+		{"eq", LLVMIntEQ},  {"ne", LLVMIntNE},	{"lt", LLVMIntSLT},
+		{"le", LLVMIntSLE}, {"gt", LLVMIntSGT}, {"ge", LLVMIntSGE},
+	};
+	size_t i = 0;
+
+	while (!ptx_has(s, table[i].name))
+		i++;
+	return LLVMBuildZExt(l->builder, LLVMBuildICmp(l->builder, table[i].predicate, a, b, ""),
+			     LLVMTypeOf(a), "");
+}
+
 /* v{op}{2,4}.dtype.atype.btype{.sat} d, a, b, c and, with .add, the sum of all lanes and c. */
 bool ptx_lower_simd(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	unsigned count = (unsigned)(s->name[strlen(s->name) - 1] - '0'), bits = 32 / count;
+	bool set = !strcmp(s->row->operation, "set");
 	bool sign = ptx_type_kind(s->type[0]) == PTX_SIGNED;
 	LLVMTypeRef narrow = LLVMVectorType(ptx_int_type(l, bits), count);
-	LLVMValueRef v =
-		operate(l, s->row->operation, lanes(l, s, 1, count), lanes(l, s, 2, count));
+	LLVMValueRef a = lanes(l, s, 1, s->type[set ? 0 : 1], count);
+	LLVMValueRef b = lanes(l, s, 2, s->type[set ? 1 : 2], count);
+	LLVMValueRef v = set ? compare(l, s, a, b) : operate(l, s->row->operation, a, b);
 
 	if (ptx_has(s, "sat")) {
 		int64_t low = sign ? -((int64_t)1 << (bits - 1)) : 0;
