@@ -110,6 +110,20 @@ static bool run_passes(LLVMModuleRef module, const char *passes, struct tally_er
 	return false;
 }
 
+/* What was flushed already is not flushed again: most operands of .ftz code are results of it. */
+static bool drop_second_flush(LLVMValueRef i, void *data)
+{
+	const char *name = tally_called_name(i), *inner;
+
+	if (!name || strcmp(name, "tally.ftz.f32"))
+		return true;
+	inner = LLVMIsACallInst(LLVMGetOperand(i, 0)) ? tally_called_name(LLVMGetOperand(i, 0))
+						      : NULL;
+	if (inner && !strcmp(inner, "tally.ftz.f32"))
+		tally_replace(i, LLVMGetOperand(i, 0));
+	return true;
+}
+
 bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error)
 {
 	if (!tally_verify_ir(module, "reading PTX", error))
@@ -117,9 +131,11 @@ bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error)
 	if (!run_passes(module, "function(sroa)", error))
 		return false;
 	TALLY_EACH_FUNCTION (module, f)
-		if (!LLVMIsDeclaration(f))
+		if (!LLVMIsDeclaration(f)) {
 			ptx_restore_pointers(f);
-	if (!run_passes(module, "function(sroa,instsimplify,simplifycfg,adce)", error))
+			tally_visit_instructions(f, drop_second_flush, NULL);
+		}
+	if (!run_passes(module, "function(sroa,early-cse,simplifycfg,adce)", error))
 		return false;
 	tally_propagate_locks(module);
 	return true;

@@ -205,11 +205,77 @@ static void attributes(void **state)
 	LLVMContextDispose(context);
 }
 
+static unsigned count(const char *text, const char *what)
+{
+	unsigned n = 0;
+
+	while ((text = strstr(text, what))) {
+		text++;
+		n++;
+	}
+	return n;
+}
+
+/* Addresses are pointers again, shared variables in their space; .ftz flushes once a value. */
+static void shape(void **state)
+{
+	static const char text[] =
+		HEAD ".visible .entry k(.param .u64 q, .param .u32 n)\n"
+		     "{ .reg .b64 %d<5>; .reg .b32 %r<5>; .reg .f32 %f<5>; .reg .pred %p<2>;\n"
+		     ".shared .align 4 .b8 s[64];\n"
+		     "ld.param.u64 %d1, [q]; cvta.to.global.u64 %d2, %d1; mov.u32 %r1, s; mov.u32 "
+		     "%r2, 0;\n"
+		     "L: ld.global.f32 %f1, [%d2]; mul.ftz.f32 %f2, %f1, %f1; add.ftz.f32 %f3, "
+		     "%f2, %f2;\n"
+		     "add.u32 %r3, %r1, 8; st.shared.f32 [%r3+-4], %f3;\n"
+		     "add.u64 %d2, %d2, 4; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 9; @%p1 bra "
+		     "L; ret; }";
+	struct tally_error error = {0};
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module = lift(context, text, &error);
+	char *ir;
+
+	assert_non_null(module);
+	ir = LLVMPrintModuleToString(module);
+	assert_int_equal(count(ir, "inttoptr"), 0);
+	assert_int_equal(count(ir, "ptrtoint"), 0);
+	assert_int_equal(count(ir, "phi ptr"), 1);
+	/* one for the loaded value, one for each of the two results, and the declaration */
+	assert_int_equal(count(ir, "@tally.ftz.f32("), 3 + 1);
+	assert_non_null(strstr(ir, "\"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\""));
+	LLVMDisposeMessage(ir);
+	LLVMDisposeModule(module);
+	LLVMContextDispose(context);
+}
+
+/* p + (q - p) points into q: it stays an integer, so that nobody thinks it points into p. */
+static void differences(void **state)
+{
+	static const char text[] =
+		HEAD ".global .align 4 .u32 a; .global .align 4 .u32 b;\n"
+		     ".visible .entry k(.param .u64 q)\n"
+		     "{ .reg .b64 %d<7>; .reg .b32 %r<5>; ld.param.u64 %d1, [q]; mov.u64 %d2, a;\n"
+		     "sub.u64 %d3, %d1, %d2; add.u64 %d4, %d2, %d3; st.global.u32 [%d4], 5; ret; }";
+	struct tally_error error = {0};
+	LLVMContextRef context = LLVMContextCreate();
+	LLVMModuleRef module = lift(context, text, &error);
+	char *ir;
+
+	assert_non_null(module);
+	ir = LLVMPrintModuleToString(module);
+	assert_null(strstr(ir, "getelementptr"));
+	LLVMDisposeMessage(ir);
+	LLVMDisposeModule(module);
+	LLVMContextDispose(context);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors), cmocka_unit_test(truncated),	cmocka_unit_test(nesting),
-		cmocka_unit_test(locks),  cmocka_unit_test(attributes),
+		cmocka_unit_test(errors),      cmocka_unit_test(truncated),
+		cmocka_unit_test(nesting),     cmocka_unit_test(locks),
+		cmocka_unit_test(attributes),  cmocka_unit_test(shape),
+		cmocka_unit_test(differences),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
