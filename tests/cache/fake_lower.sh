@@ -5,7 +5,8 @@ echo "$$ $*" >>"$FAKE_LOG"
 case ${FAKE_MODE:-copy} in
 copy) [ -n "$FAKE_SLOW" ] && sleep "$FAKE_SLOW"; printf 'code:'; cat "$1" ;;
 refuse) echo "$1:12:3: error: kernel k: unknown instruction foo" >&2; exit 1 ;;
-stuck) sleep 1000 & wait ;;
+stuck) sleep 60 & wait ;; # with a child, as a linker would be
+asleep) exec sleep 60 ;;
 killed) kill -KILL $$ ;;
 once) if [ -e "$FAKE_LOG.once" ]; then cat "$1"; else : >"$FAKE_LOG.once"; kill -KILL $$; fi ;;
 silent) exit 0 ;;
