@@ -203,8 +203,8 @@ static uint64_t integer_wide(uint32_t a, uint32_t b)
 	uint64_t reversed = (uint64_t)brev((uint32_t)x) << 32 | brev((uint32_t)(x >> 32));
 
 	s += x / y + x % y + (uint64_t)((int64_t)x / (int64_t)(y | 9)) +
-	     (uint64_t)__builtin_popcountll(x) + (x ? (uint64_t)__builtin_clzll(x) : 64) +
-	     reversed + (uint64_t)__builtin_ffsll((int64_t)y);
+	     (uint64_t)__builtin_popcountll(x) + (uint64_t)__builtin_clzll(y) + reversed +
+	     (uint64_t)__builtin_ffsll((int64_t)y);
 	return s + x;
 }
 

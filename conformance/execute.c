@@ -2,10 +2,12 @@
 /* Runs every case: whole, in slices, stopped at every boundary, stopped while it runs. */
 #include "conformance/execute.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { EVERY_BOUNDARY = 64, SOME_BOUNDARIES = 24 };
 
@@ -180,6 +182,20 @@ static bool variant(struct running *r, const char *suffix, bool guarded, bool sl
 	return true;
 }
 
+/* A case that hangs ends the run and says which one it was; other cases cannot follow on a device
+ * that is stuck. */
+static const char *watched;
+
+static void watchdog(int signal)
+{
+	static const char text[] = "conformance: error: no end after 60 s: ";
+
+	if (write(STDERR_FILENO, text, sizeof text - 1) > 0 &&
+	    write(STDERR_FILENO, watched, strlen(watched)) > 0 && write(STDERR_FILENO, "\n", 1) > 0)
+		_exit(1);
+	_exit(1);
+}
+
 static void one_case(const struct options *o, const struct conformance_case *c, const char *form)
 {
 	static const struct {
@@ -224,9 +240,14 @@ bool execute_all(const struct options *o, struct tally_error *error)
 	if (!device_open(o->driver, error))
 		return false;
 	printf("device: %s\n", driver.device);
+	signal(SIGALRM, watchdog);
 	for (size_t g = 0; conformance_groups[g]; g++)
 		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
-			for (size_t f = 0; f < 2 && selected(o, c); f++)
+			for (size_t f = 0; f < 2 && selected(o, c); f++) {
+				watched = c->name;
+				alarm(60);
 				one_case(o, c, forms[f]);
+			}
+	alarm(0);
 	return true;
 }
