@@ -82,7 +82,9 @@ static int perform(const struct options *o, const struct task *t)
 	if (!strncmp(t->target, "sm_", 3)) {
 		char arch[32];
 
-		snprintf(arch, sizeof arch, "-arch=%s", t->target);
+		/* CUDA 13's ptxas begins at sm_75; older PTX is valid there. */
+		bool old = atoi(t->target + 3) < 75;
+		snprintf(arch, sizeof arch, "-arch=%s", old ? "sm_75" : t->target);
 		char *ptxas[] = {(char *)o->ptxas, arch, output, "-o", second, NULL};
 		if (o->ptxas && run(ptxas, log))
 			return 2;
