@@ -88,7 +88,8 @@ static LLVMModuleRef lift(LLVMContextRef context, const struct lower_options *op
 {
 	struct tally_lift_options lift_options = {
 		.file = strcmp(options->input, "-") ? options->input : "<stdin>",
-		.target = options->target};
+		.target = options->target,
+		.kernel = options->passes.kernel};
 	LLVMModuleRef module;
 
 	lower_step("reading the input");

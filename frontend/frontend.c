@@ -2,11 +2,13 @@
 /* The whole way from a file to neutral IR: container, choice of an image, lift, verification. */
 #include "frontend/frontend.h"
 
+#include <llvm-c/Linker.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ir_passes/contract.h"
+#include "ir_passes/ir.h"
 
 static const struct {
 	const char *name;
@@ -45,14 +47,16 @@ static unsigned long score(const struct tally_image *image, const char *target)
 	return ((unsigned long)kinds[image->kind].rank << 32 | same_vendor << 31) + arch;
 }
 
-static const struct tally_image *choose(const struct tally_images *images, const char *target)
+/* The best image of a module, or NULL when it has none that can be lifted. */
+static const struct tally_image *choose(const struct tally_images *images, unsigned module,
+					const char *target)
 {
 	const struct tally_image *best = NULL;
 
 	for (size_t i = 0; i < images->count; i++) {
 		const struct tally_image *image = &images->image[i];
 
-		if (kinds[image->kind].liftable &&
+		if (image->module == module && kinds[image->kind].liftable &&
 		    (!best || score(image, target) > score(best, target)))
 			best = image;
 	}
@@ -83,42 +87,176 @@ static void fail_not_liftable(const char *path, const struct tally_images *image
 			    "-emit-llvm");
 }
 
-static LLVMModuleRef lift_image(LLVMContextRef context, const struct tally_image *image,
+static LLVMModuleRef lift_image(LLVMContextRef context, const char *path,
+				const struct tally_image *image,
 				const struct tally_lift_options *options, struct tally_error *error)
 {
+	struct tally_lift_options named = *options;
+	LLVMModuleRef module;
+
+	/* Inside a container a line number needs the image's name to mean something. */
+	if (strcmp(image->origin, path))
+		named.file = image->origin;
+	else if (!named.file)
+		named.file = path;
 	if (image->kind == TALLY_IMAGE_PTX)
-		return tally_ptx_lift(context, (const char *)image->data, image->size, options,
-				      error);
-	return tally_bitcode_lift(context, image->data, image->size, image->kind == TALLY_IMAGE_IR,
-				  options, error);
+		module = tally_ptx_lift(context, (const char *)image->data, image->size, &named,
+					error);
+	else
+		module = tally_bitcode_lift(context, image->data, image->size,
+					    image->kind == TALLY_IMAGE_IR, &named, error);
+	if (module && !tally_contract_verify(module, error)) {
+		LLVMDisposeModule(module);
+		module = NULL;
+	}
+	return module;
+}
+
+static bool has_kernel(LLVMModuleRef module, const char *name)
+{
+	LLVMValueRef function = LLVMGetNamedFunction(module, name);
+
+	return function && tally_is_kernel(function);
+}
+
+/* Two modules of one program are two programs to the device: names that both have stay apart, which
+ * one module cannot say. Returns such a name or NULL. */
+static const char *shared_name(LLVMModuleRef a, LLVMModuleRef b)
+{
+	size_t length;
+
+	TALLY_EACH_FUNCTION (b, function) {
+		const char *name = LLVMGetValueName2(function, &length);
+		LLVMValueRef other = LLVMGetNamedFunction(a, name);
+
+		if (LLVMGetLinkage(function) == LLVMExternalLinkage &&
+		    !LLVMIsDeclaration(function) && other && !LLVMIsDeclaration(other))
+			return name;
+	}
+	TALLY_EACH_GLOBAL (b, global) {
+		const char *name = LLVMGetValueName2(global, &length);
+		LLVMValueRef other = LLVMGetNamedGlobal(a, name);
+
+		if (LLVMGetLinkage(global) == LLVMExternalLinkage && LLVMGetInitializer(global) &&
+		    other && LLVMGetInitializer(other))
+			return name;
+	}
+	return NULL;
+}
+
+/* Puts `next` into `*whole`. Both are consumed when it fails. */
+static bool join(LLVMModuleRef *whole, LLVMModuleRef next, const char *path,
+		 struct tally_error *error)
+{
+	const char *name = *whole ? shared_name(*whole, next) : NULL;
+	bool ok = true;
+
+	if (!*whole) {
+		*whole = next;
+		return true;
+	}
+	if (name) {
+		ok = tally_fail_at(error, path, 0, 0,
+				   "several of its modules have '%s': name the kernel that is "
+				   "wanted (--kernel)",
+				   name);
+		LLVMDisposeModule(next);
+	} else if (LLVMLinkModules2(*whole, next)) {
+		ok = tally_fail_at(error, path, 0, 0, "its modules cannot be put into one");
+	}
+	if (!ok) {
+		LLVMDisposeModule(*whole);
+		*whole = NULL;
+	}
+	return ok;
+}
+
+/* The first module that defines the kernel. */
+static LLVMModuleRef lift_with_kernel(LLVMContextRef context, const char *path,
+				      const struct tally_images *images,
+				      const struct tally_lift_options *options,
+				      struct tally_error *error)
+{
+	unsigned last = images->image[images->count - 1].module;
+	struct tally_error first = {0};
+
+	for (unsigned m = 0; m <= last; m++) {
+		const struct tally_image *image = choose(images, m, options->target);
+		struct tally_error own = {0};
+		LLVMModuleRef module;
+
+		if (!image)
+			continue;
+		module = lift_image(context, path, image, options, &own);
+		if (module && has_kernel(module, options->kernel))
+			return module;
+		if (module)
+			LLVMDisposeModule(module);
+		else if (!tally_failed(&first))
+			first = own;
+	}
+	/* It may have been in a module that could not be lifted: that says more. */
+	if (tally_failed(&first))
+		*error = first;
+	else
+		tally_fail_at(error, path, 0, 0, "there is no kernel '%s' in it", options->kernel);
+	return NULL;
+}
+
+static LLVMModuleRef lift_all(LLVMContextRef context, const char *path,
+			      const struct tally_images *images,
+			      const struct tally_lift_options *options, struct tally_error *error)
+{
+	unsigned last = images->image[images->count - 1].module;
+	LLVMModuleRef whole = NULL;
+
+	for (unsigned m = 0; m <= last; m++) {
+		const struct tally_image *image = choose(images, m, options->target);
+		LLVMModuleRef module;
+
+		if (!image)
+			continue;
+		module = lift_image(context, path, image, options, error);
+		if (!module) {
+			if (whole)
+				LLVMDisposeModule(whole);
+			return NULL;
+		}
+		if (!join(&whole, module, path, error))
+			return NULL;
+	}
+	return whole;
+}
+
+static unsigned count_liftable(const struct tally_images *images)
+{
+	unsigned last = images->image[images->count - 1].module, count = 0;
+
+	for (unsigned m = 0; m <= last; m++)
+		count += choose(images, m, NULL) != NULL;
+	return count;
 }
 
 LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
 				  size_t size, const struct tally_lift_options *options,
 				  struct tally_error *error)
 {
-	struct tally_lift_options named = *options;
-	const struct tally_image *image;
+	struct tally_error ignored = {0};
 	struct tally_images images;
 	LLVMModuleRef module = NULL;
+	unsigned count;
 
+	if (!error)
+		error = &ignored;
 	if (!tally_container_read(path, data, size, &images, error))
 		return NULL;
-	image = choose(&images, options->target);
-	if (image) {
-		/* Inside a container a line number needs the image's name to mean something. */
-		if (strcmp(image->origin, path))
-			named.file = image->origin;
-		else if (!named.file)
-			named.file = path;
-		module = lift_image(context, image, &named, error);
-	} else {
+	count = count_liftable(&images);
+	if (!count)
 		fail_not_liftable(path, &images, error);
-	}
-	if (module && !tally_contract_verify(module, error)) {
-		LLVMDisposeModule(module);
-		module = NULL;
-	}
+	else if (count > 1 && options->kernel)
+		module = lift_with_kernel(context, path, &images, options, error);
+	else
+		module = lift_all(context, path, &images, options, error);
 	tally_images_free(&images);
 	return module;
 }

@@ -27,6 +27,7 @@ struct tally_image {
 	char origin[256];    /* "app: .nv_fatbin entry 3": for --list and for errors */
 	char arch[64];	     /* "sm_80", "gfx90a", "" unknown */
 	char compression[8]; /* "", "lz4", "zstd" */
+	unsigned module;     /* images with one number are one module for different chips */
 	uint8_t *data;	     /* owned; decompressed; text is followed by a NUL */
 	size_t size;
 };
@@ -51,6 +52,7 @@ bool tally_container_read(const char *path, const void *data, size_t size,
 struct tally_lift_options {
 	const char *file;   /* name for messages and debug lines */
 	const char *target; /* what it will be lowered to: chooses among several images */
+	const char *kernel; /* the one that is wanted, or NULL: chooses among several modules */
 };
 
 /* frontend/ptx/: PTX text (NUL-terminated, `size` without the NUL) to neutral IR. NULL with a
@@ -74,8 +76,9 @@ bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
 			const struct tally_lift_options *options, struct tally_error *error);
 
 /* Reads all of it: container, choice of the best image for options->target (PTX or bitcode; bitcode
- * first, then the newest PTX), lift, contract verified. NULL with an error that says what there is
- * when nothing can be lifted. */
+ * first, then the newest PTX), lift, contract verified. A program made of several modules (one for
+ * each source file) gives the one that has options->kernel or, without that, all of them linked.
+ * NULL with an error that says what there is when nothing can be lifted. */
 LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
 				  size_t size, const struct tally_lift_options *options,
 				  struct tally_error *error);

@@ -154,6 +154,25 @@ static const char *offload_string(const struct view *view, const uint8_t *entry,
 	return "";
 }
 
+/*
+ * Each chip's image is an offload binary of its own; those of one source file follow each other. So
+ * one more chip belongs to the module before it, and a chip that module has already begins the
+ * next.
+ */
+static void join_module(struct reader *r, const char *arch)
+{
+	const struct tally_images *images = r->images;
+	unsigned before = r->module - 1;
+
+	if (r->alternatives > 1 || !images->count ||
+	    images->image[images->count - 1].module != before)
+		return;
+	for (size_t i = images->count; i-- > 0 && images->image[i].module == before;)
+		if (!strcmp(images->image[i].arch, arch))
+			return;
+	r->module = before;
+}
+
 bool read_offload_binary(struct reader *r, const struct view *view, size_t *used)
 {
 	struct view whole, image;
@@ -189,5 +208,6 @@ bool read_offload_binary(struct reader *r, const struct view *view, size_t *used
 			(unsigned long long)size);
 	image = view_part(view, offset, length, "%s", offload_string(&whole, entry, "triple"));
 	snprintf(image.arch, sizeof(image.arch), "%s", offload_string(&whole, entry, "arch"));
+	join_module(r, image.arch);
 	return length ? read_any(r, &image) : true;
 }

@@ -79,7 +79,10 @@ bool reader_add(struct reader *r, const struct view *view, enum tally_image_kind
 	}
 	list->image = grown;
 	image = &grown[list->count++];
-	*image = (struct tally_image){.kind = kind, .data = owned, .size = size};
+	if (!r->alternatives)
+		r->module++;
+	*image = (struct tally_image){
+		.kind = kind, .module = r->module, .data = owned, .size = size};
 	/* The name may be cut: it is for people. */
 	snprintf(image->origin, sizeof(image->origin), "%.*s%s%s",
 		 view->origin[0] ? 255 - 2 - (int)strlen(view->origin) : 255, r->path,
@@ -192,18 +195,19 @@ static const struct {
 	const char *magic;
 	size_t length;
 	bool (*read)(struct reader *r, const struct view *view, size_t *used);
+	bool alternatives; /* its entries are one module for different chips */
 } formats[] = {
-	{"\x50\xED\x55\xBA", 4, read_fatbin},
-	{"\xB1\x43\x62\x46", 4, read_segment_wrapper}, /* CUDA */
-	{"FPIH", 4, read_segment_wrapper},	       /* HIP */
-	{"__CLANG_OFFLOAD_BUNDLE__", 24, read_bundle},
-	{"CCOB", 4, read_compressed_bundle},
-	{"\x10\xFF\x10\xAD", 4, read_offload_binary},
+	{"\x50\xED\x55\xBA", 4, read_fatbin, true},
+	{"\xB1\x43\x62\x46", 4, read_segment_wrapper, false}, /* CUDA */
+	{"FPIH", 4, read_segment_wrapper, false},	      /* HIP */
+	{"__CLANG_OFFLOAD_BUNDLE__", 24, read_bundle, true},
+	{"CCOB", 4, read_compressed_bundle, true},
+	{"\x10\xFF\x10\xAD", 4, read_offload_binary, true},
 	{"\x7F"
 	 "ELF",
-	 4, read_elf},
-	{"\xDE\xC0\x17\x0B", 4, read_wrapped_bitcode},
-	{"BC\xC0\xDE", 4, read_raw_bitcode},
+	 4, read_elf, false},
+	{"\xDE\xC0\x17\x0B", 4, read_wrapped_bitcode, false},
+	{"BC\xC0\xDE", 4, read_raw_bitcode, false},
 };
 
 static bool read_one(struct reader *r, const struct view *view, size_t *used)
@@ -220,7 +224,10 @@ static bool read_one(struct reader *r, const struct view *view, size_t *used)
 			return view_fail(r, view, 0, "containers nested more than %d deep",
 					 READER_DEPTH_MAX);
 		r->depth++;
+		if (formats[i].alternatives && !r->alternatives++)
+			r->module++;
 		ok = formats[i].read(r, view, used);
+		r->alternatives -= formats[i].alternatives;
 		r->depth--;
 		return ok;
 	}

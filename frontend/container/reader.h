@@ -25,6 +25,8 @@ struct reader {
 	struct tally_error *error;
 	size_t bytes; /* of all images and decompression buffers so far */
 	unsigned depth;
+	unsigned module;       /* of the images that are being added */
+	unsigned alternatives; /* depth of containers whose entries are one module's */
 };
 
 /* Bytes inside the file, and what they are called in messages. */
