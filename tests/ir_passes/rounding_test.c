@@ -84,7 +84,7 @@ static double pick(double near)
 		return special[bits % SPECIAL];
 	case 1:
 		return from_bits((bits & 0x8000000000000000u) |
-				 (bits & 0x000fffffffffffffu) >> (bits >> 57));
+				 (bits & 0x000fffffffffffffu) >> (bits >> 58));
 	case 2:
 		memcpy(&bits, &near, sizeof bits);
 		return from_bits((bits ^ 0x8000000000000000u) + (random64() & 7) - 3);
