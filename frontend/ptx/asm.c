@@ -362,9 +362,11 @@ static void helper_name(const struct assembly *a, LLVMValueRef code, char *name,
 	snprintf(name, size, "ptx.asm.%s", hash.hex);
 }
 
+/* NULL when some part stays the vendor's: `what` names it then. */
 static LLVMValueRef build_helper(struct assembly *a, struct ptx_module *ptx, struct ptx_function *f,
-				 LLVMModuleRef module, const char *name)
+				 LLVMModuleRef module, const char *name, char what[128])
 {
+	const char *locked;
 	struct tally_error ignored = {0};
 	struct ptx_lift l = {.ptx = ptx, .file = ptx->file, .error = &ignored};
 	LLVMTypeRef type = LLVMGetInlineAsmFunctionType(LLVMGetCalledValue(a->call));
@@ -379,10 +381,13 @@ static LLVMValueRef build_helper(struct assembly *a, struct ptx_module *ptx, str
 	l.value = function;
 	ok = build_body(&l, a, f);
 	ptx_lift_end(&l);
-	if (ok && !tally_attribute(function, TALLY_ATTR_VENDOR)) {
+	locked = tally_attribute(function, TALLY_ATTR_LOCKED);
+	if (ok && !locked) {
 		promote(function);
 		return function;
 	}
+	snprintf(what, 128, "%s", locked ? locked : f->first ? f->first->opcode : "inline asm");
+	what[strcspn(what, " ")] = '\0';
 	LLVMDeleteFunction(function);
 	return NULL;
 }
@@ -396,7 +401,7 @@ static bool lift(struct assembly *a, LLVMModuleRef module, struct ptx_module *pt
 	struct tally_error inner = {0};
 	size_t length;
 	const char *text = LLVMGetInlineAsmAsmString(code, &length);
-	char name[64];
+	char name[64], what[128];
 
 	if (!constraints(a, code) || !expand(a, text, length))
 		return leave(a, p, "inline asm with an operand of another kind");
@@ -415,9 +420,9 @@ static bool lift(struct assembly *a, LLVMModuleRef module, struct ptx_module *pt
 	helper_name(a, code, name, sizeof name);
 	function = LLVMGetNamedFunction(module, name);
 	if (!function)
-		function = build_helper(a, ptx, &f, module, name);
+		function = build_helper(a, ptx, &f, module, name, what);
 	if (!function)
-		return leave(a, p, f.first ? f.first->opcode : "inline asm");
+		return leave(a, p, what);
 	replace_call(a, function, LLVMGetModuleContext(module));
 	return true;
 }
@@ -425,12 +430,15 @@ static bool lift(struct assembly *a, LLVMModuleRef module, struct ptx_module *pt
 bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
 			const struct tally_lift_options *options, struct tally_error *error)
 {
+	LLVMValueRef code = LLVMGetCalledValue(call);
 	struct assembly *a = calloc(1, sizeof *a);
 	struct ptx_module *ptx = calloc(1, sizeof *ptx);
 	struct place p = place_of(call, options);
 	bool ok = a && ptx;
 
-	if (ok) {
+	if (ok && !LLVMGetFirstUse(call) && !LLVMGetInlineAsmHasSideEffects(code)) {
+		tally_replace(call, NULL); /* its results are all that it has, and nobody asks */
+	} else if (ok) {
 		a->call = call;
 		ptx->file = p.file;
 		ok = lift(a, module, ptx, &p, error);

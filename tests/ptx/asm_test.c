@@ -134,7 +134,8 @@ static const struct {
 	 "wgmma.fence.sync.aligned at app.bc"},
 	{"call void asm sideeffect \"brandnew.thing $0;\", \"l\"(i64 %a)",
 	 "brandnew.thing at app.bc"},
-	{"%x = call i32 asm \"mov.u32 $0, %cluster_ctarank;\", \"=r\"()", "mov.u32 at app.bc"},
+	{"%x = call i32 asm sideeffect \"mov.u32 $0, %cluster_ctarank;\", \"=r\"()",
+	 "%cluster_ctarank at app.bc"},
 	/* the carry flag goes from one string to the next: both must stay */
 	{"%x = call i64 asm sideeffect \"add.cc.u64 $0, $1, $1;\", \"=l,l\"(i64 %a)",
 	 "add.cc.u64 at app.bc"},
@@ -182,6 +183,20 @@ static void shares(void **state)
 	LLVMContextDispose(context);
 }
 
+/* Nothing is kept, or locked, for a result that nobody uses. */
+static void drops_unused(void **state)
+{
+	LLVMContextRef context = LLVMContextCreate();
+	struct all all = lift(context, "define void @f() {\n%x = call i32 asm \"mov.u32 $0, "
+				       "%reserved_smem_offset_1;\", \"=r\"()\nret void\n}\n");
+
+	assert_true(all.ok);
+	assert_false(has_asm(all.module));
+	assert_null(tally_attribute(LLVMGetNamedFunction(all.module, "f"), TALLY_ATTR_VENDOR));
+	LLVMDisposeModule(all.module);
+	LLVMContextDispose(context);
+}
+
 static void refuses_nonsense(void **state)
 {
 	LLVMContextRef context = LLVMContextCreate();
@@ -198,9 +213,8 @@ static void refuses_nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(runs_lifted),
-		cmocka_unit_test(locks_others),
-		cmocka_unit_test(shares),
+		cmocka_unit_test(runs_lifted),	    cmocka_unit_test(locks_others),
+		cmocka_unit_test(shares),	    cmocka_unit_test(drops_unused),
 		cmocka_unit_test(refuses_nonsense),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
