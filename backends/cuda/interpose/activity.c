@@ -197,8 +197,14 @@ void tally_activity_settle(struct tally_device *d)
 {
 	CUcontext handle = NULL;
 
-	if (tally_process.config.guards || !atomic_load(&d->active))
+	if (tally_process.config.guards)
 		return;
+	if (!atomic_load(&d->active)) {
+		/* The monitor may be about to say so on the board: when we return it has. */
+		pthread_mutex_lock(&d->activity_lock);
+		pthread_mutex_unlock(&d->activity_lock);
+		return;
+	}
 	pthread_mutex_lock(&d->lock);
 	if (!all_idle(d) && !TALLY_DRIVER(cuCtxGetCurrent)(&handle))
 		for (struct tally_context *c = d->contexts; c; c = c->next)
