@@ -47,7 +47,7 @@ assemble atomics.ptx sm_80
 holds atomics.ptx 'fence.sc.sys'
 holds atomics.ptx 'atom.acquire.sys.global.add.u32'
 holds atomics.ptx 'atom.acq_rel.cta.global.max.u64'
-holds atomics.ptx 'atom.acquire.gpu.exch.b32'
+holds atomics.ptx 'atom.acquire.gpu.global.exch.b32'
 holds atomics.ptx 'atom.relaxed.sys.global.add.u32'
 holds atomics.ptx 'atom.release.gpu.global.add.f32'
 holds atomics.ptx 'atom.acquire.cta.global.cas.b32'
