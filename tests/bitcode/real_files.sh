@@ -71,6 +71,11 @@ if command -v clang-19 >/dev/null && [ -f "$libs/ockl.bc" ] && [ -d /usr/include
 	grep -q tally.vendor out.ll && fail "lanes of gfx1030 lock"
 	"${hip[@]}" --offload-arch=gfx90a -O2 -DNO_PRINTF -DLANES -emit-llvm -c "$here/hip.hip" -o lanes.bc
 	lifts lanes.bc '"tally.locked"="llvm.amdgcn.ds.bpermute' '"tally.warp"="64"'
+	# Its other kernels never look at lanes, and go along.
+	"$TALLY_BUILD/bin/tally-lower" lanes.bc --target gfx90a --transform guard -o lanes.hsaco
+	[ -s lanes.hsaco ] || fail "nothing for gfx90a"
+	"$TALLY_BUILD/bin/tally-lower" lanes.bc --kernel reduce --target sm_80 -o reduce.ptx
+	grep -q '\.entry reduce' reduce.ptx || fail "a HIP kernel does not become PTX"
 	# The bitcode that an executable can carry.
 	clang-19 -x hip --offload-arch=gfx90a --rocm-path=/usr "--rocm-device-lib-path=$libs" -w \
 		-O2 -DNO_PRINTF -fgpu-rdc --offload-new-driver -foffload-lto -c "$here/hip.hip" -o hip.o

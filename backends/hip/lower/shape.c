@@ -52,6 +52,24 @@ static bool check_masks(LLVMModuleRef module, struct tally_error *error)
 	return true;
 }
 
+/* Whether a kernel can tell how many lanes its warps have. */
+static bool sees_lanes(LLVMModuleRef module, LLVMValueRef kernel)
+{
+	struct tally_set reach = {0};
+	bool sees = false;
+
+	tally_reach(&reach, kernel);
+	TALLY_EACH_FUNCTION (module, function) {
+		const char *name = name_of(function);
+
+		if (LLVMIsDeclaration(function) && tally_set_has(&reach, function))
+			sees |= has_lane_mask(name) || !strncmp(name, "tally.lane.", 11) ||
+				!strncmp(name, "tally.warp.", 11);
+	}
+	tally_set_free(&reach);
+	return sees;
+}
+
 bool tally_hip_shape(LLVMModuleRef module, const struct tally_hip_target *target,
 		     struct tally_hip_shape *shape, struct tally_error *error)
 {
@@ -63,6 +81,9 @@ bool tally_hip_shape(LLVMModuleRef module, const struct tally_hip_target *target
 		unsigned lanes = warp ? (unsigned)strtoul(warp, NULL, 10) : 32;
 
 		if (!tally_is_kernel(kernel))
+			continue;
+		/* One that says 32, which every target has, but never looks runs with any width. */
+		if (lanes == 32 && !sees_lanes(module, kernel))
 			continue;
 		if (first && lanes != shape->warp)
 			return tally_fail(error,
