@@ -75,7 +75,8 @@ bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_is_coroutine(const struct cpu_kernel *kernel);
 /* frame.c: what a coroutine keeps in its frame. */
 bool cpu_keep_values(struct cpu_lowering *l, LLVMValueRef function);
-/* table.c: tally_cpu_module. */
+/* table.c: before anything is folded, what the host may write; at the end, tally_cpu_module. */
+bool cpu_open_variables(struct cpu_lowering *l);
 bool cpu_make_table(struct cpu_lowering *l);
 /* emit.c: bytes in the form that was asked for. */
 bool cpu_emit(struct cpu_lowering *l, struct tally_buffer *out);

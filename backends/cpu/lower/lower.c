@@ -187,6 +187,7 @@ static const struct {
 	{"machine", cpu_create_machine},
 	{"kernels", cpu_find_kernels},
 	{"layout", set_layout},
+	{"variables", cpu_open_variables},
 	{"numerics", cpu_prepare_numerics},
 	{"half", cpu_prepare_half},
 	{"libraries", link_libraries},

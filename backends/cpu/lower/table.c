@@ -110,7 +110,7 @@ static LLVMValueRef array(struct cpu_lowering *l, LLVMValueRef *records, size_t 
 
 /* The host writes device variables, constants too: none may be folded into the code or lie in
  * read-only memory. tally.is.constant knows constants by their section. */
-static void open_variables(struct cpu_lowering *l)
+bool cpu_open_variables(struct cpu_lowering *l)
 {
 	TALLY_EACH_GLOBAL (l->module, global) {
 		unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(global));
@@ -124,6 +124,7 @@ static void open_variables(struct cpu_lowering *l)
 			LLVMSetSection(global, "tally_constant");
 		}
 	}
+	return true;
 }
 
 bool cpu_make_table(struct cpu_lowering *l)
@@ -131,7 +132,6 @@ bool cpu_make_table(struct cpu_lowering *l)
 	LLVMValueRef *kernels, *variables, module, fields[5];
 	size_t count = 0;
 
-	open_variables(l);
 	TALLY_EACH_GLOBAL (l->module, global)
 		count += is_variable(global);
 	kernels = calloc(l->kernel_count + 1, sizeof *kernels);
