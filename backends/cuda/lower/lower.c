@@ -139,13 +139,14 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
  * 2 is what makes lifted code, library bodies and wrappers one, at a quarter of default<O2>'s time.
  * nvvm-reflect answers libdevice's questions (no flushing of denormals) before anything else.
  */
+#define COMBINE "instcombine<no-verify-fixpoint>"
 static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce",
 	"nvvm-reflect,always-inline,globaldce,default<O1>",
 	"nvvm-reflect,always-inline,globaldce,function(nvvm-intr-range,sroa,early-cse<memssa>,"
-	"simplifycfg,instcombine),cgscc(inline),globaldce,function(sroa,simplifycfg,"
-	"loop(loop-rotate),loop-mssa(licm),loop(loop-unroll-full),infer-address-spaces,instcombine,"
-	"gvn,dse,adce,simplifycfg,instcombine)",
+	"simplifycfg," COMBINE "),cgscc(inline),globaldce,function(sroa,simplifycfg,"
+	"loop(loop-rotate),loop-mssa(licm),loop(loop-unroll-full),infer-address-spaces," COMBINE
+	",gvn,dse,adce,simplifycfg," COMBINE ")",
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
 
