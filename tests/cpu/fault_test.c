@@ -213,6 +213,20 @@ static void functions_that_cannot_be_suspended(void **state)
 		"device function 'f' is recursive and reaches a barrier");
 }
 
+static void warps_of_64_lanes(void **state)
+{
+	refused("define internal i32 @f() {\n"
+		"  %l = call i32 @tally.lane.id()\n"
+		"  ret i32 %l\n"
+		"}\n"
+		"define void @k(ptr %out) \"tally.kernel\" \"tally.warp\"=\"64\" {\n"
+		"  %l = call i32 @f()\n"
+		"  store i32 %l, ptr %out, align 4\n"
+		"  ret void\n"
+		"}\n",
+		"kernel 'k' uses tally.lane.id with warps of 64 lanes");
+}
+
 static int load(void **state)
 {
 	image = cpu_test_image(text, "none");
@@ -233,6 +247,7 @@ int main(void)
 		cmocka_unit_test(faults_end_the_launch),
 		cmocka_unit_test(divisions_do_not_trap),
 		cmocka_unit_test(functions_that_cannot_be_suspended),
+		cmocka_unit_test(warps_of_64_lanes),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);

@@ -58,7 +58,8 @@ static LLVMModuleRef parse(LLVMContextRef context, const char *text, struct tall
 	tally_buffer_free(&whole);
 	if (module)
 		TALLY_EACH_FUNCTION (module, function)
-			if (tally_is_kernel(function))
+			if (tally_is_kernel(function) &&
+			    !tally_attribute(function, TALLY_ATTR_WARP))
 				tally_attribute_set(function, TALLY_ATTR_WARP, "32");
 	return module;
 }

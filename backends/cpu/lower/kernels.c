@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cpu/lower/internal.h"
+#include "ir_passes/reach.h"
 
 static uint32_t round_up(uint64_t value, uint64_t align)
 {
@@ -61,6 +62,36 @@ static void read_attributes(struct cpu_kernel *kernel)
 		record->flags |= TALLY_CPU_COOPERATIVE;
 }
 
+/* The executor's warps have 32 lanes. A kernel that means 64 and can tell the difference is
+ * refused: it would compute something else. */
+static bool check_warp(struct cpu_lowering *l, LLVMValueRef kernel, const char *name)
+{
+	static const char *const prefixes[] = {
+		"tally.lane",	"tally.warp.", "tally.vote.",	"tally.shuffle.",
+		"tally.match.", "tally.elect", "tally.reduce.", "tally.active.mask",
+	};
+	const char *warp = tally_attribute(kernel, TALLY_ATTR_WARP), *found = NULL;
+	struct tally_set reached = {0};
+	size_t length;
+
+	if (!warp || !strcmp(warp, "32"))
+		return true;
+	tally_reach(&reached, kernel);
+	TALLY_EACH_FUNCTION (l->module, function)
+		for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !found; i++) {
+			const char *used = LLVMGetValueName2(function, &length);
+
+			if (!strncmp(used, prefixes[i], strlen(prefixes[i])) &&
+			    tally_set_has(&reached, function))
+				found = used;
+		}
+	tally_set_free(&reached);
+	return !found || tally_fail(l->error,
+				    "kernel '%s' uses %s with warps of %s lanes: the CPU device "
+				    "has warps of 32",
+				    name, found, warp);
+}
+
 bool cpu_find_kernels(struct cpu_lowering *l)
 {
 	size_t count = 0;
@@ -81,7 +112,7 @@ bool cpu_find_kernels(struct cpu_lowering *l)
 		snprintf(kernel->name, sizeof kernel->name, "%s",
 			 LLVMGetValueName2(function, &length));
 		read_attributes(kernel);
-		if (!lay_out_params(l, kernel))
+		if (!check_warp(l, function, kernel->name) || !lay_out_params(l, kernel))
 			return false;
 	}
 	return true;
