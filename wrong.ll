@@ -1,1 +1,0 @@
-define void @k() { ret i32 0 }
