@@ -2,7 +2,7 @@
 /*
  * What the board costs: a high-priority program's set_active(), a best-effort program's
  * must_yield(), how fast a sleeper wakes, and how fast a killed program's claim is gone. One run,
- * medians; ratios are to a plain atomic exchange on a line of our own.
+ * medians; a call's time is printed beside as a multiple of a plain atomic exchange's.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/report.h"
 #include "sched/client.h"
 #include "sched/daemon.h"
 #include "sched/listener.h"
@@ -28,42 +29,34 @@ static double exchange_ns;
 
 static void check(bool ok, const char *what)
 {
-	if (ok)
-		return;
-	fprintf(stderr, "bench board: error: %s\n", what);
-	exit(1);
+	if (!ok)
+		bench_fail("%s", what);
 }
 
-static int compare(const void *a, const void *b)
+/* Nanoseconds of one of CALLS calls of `call(argument, i)`, each round. */
+static void time_calls(void (*call)(void *argument, unsigned i), void *argument,
+		       double values[ROUNDS])
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double quantile(double *values, size_t count, double q)
-{
-	qsort(values, count, sizeof *values, compare);
-	return values[(size_t)(q * (double)(count - 1) + 0.5)];
-}
-
-/* Median nanoseconds of one of CALLS calls of `call(argument, i)`. */
-static double median(void (*call)(void *argument, unsigned i), void *argument)
-{
-	double values[ROUNDS];
-
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t start = tally_board_now();
 		for (unsigned i = 0; i < CALLS; i++)
 			call(argument, i);
 		values[round] = (double)(tally_board_now() - start) / CALLS;
 	}
-	return quantile(values, ROUNDS, 0.5);
 }
 
-static void show(const char *what, double ns)
+static void show(const char *what, const double *ns, size_t count)
 {
-	printf("  %-58s %9.1f ns  %6.2fx\n", what, ns, ns / exchange_ns);
+	bench_info(what, "ns", ns, count, "%.2fx of an exchange",
+		   bench_median(ns, count) / exchange_ns);
+}
+
+static void show_calls(const char *what, void (*call)(void *argument, unsigned i), void *argument)
+{
+	double values[ROUNDS];
+
+	time_calls(call, argument, values);
+	show(what, values, ROUNDS);
 }
 
 static void call_exchange(void *argument, unsigned i)
@@ -164,17 +157,24 @@ static void body_active(struct tally_client *client, void *argument)
 	pause();
 }
 
+/* A program that is woken up, and the one that measures. */
+struct report {
+	_Atomic uint64_t seen_ns;  /* when it saw that it has to give way */
+	_Atomic uint32_t released; /* it has seen that it need not any more */
+};
+
 /* Sleeps until it has to give way, and says when it saw that. */
 static void body_report(struct tally_client *client, void *argument)
 {
-	_Atomic uint64_t *seen_ns = argument;
+	struct report *report = argument;
 	uint32_t seen = tally_client_epoch(client);
 
 	if (!tally_client_must_yield(client)) {
+		atomic_store(&report->released, 1);
 		tally_client_wait(client, seen, -1);
 		return;
 	}
-	atomic_store(seen_ns, tally_board_now());
+	atomic_store(&report->seen_ns, tally_board_now());
 	while (tally_client_must_yield(client))
 		tally_client_wait(client, tally_client_epoch(client), 1000000);
 }
@@ -182,31 +182,35 @@ static void body_report(struct tally_client *client, void *argument)
 static void bench_wake(struct tally_client *high)
 {
 	static double call[WAKES], wake[WAKES];
-	_Atomic uint64_t *seen_ns =
+	struct report *report =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	check(seen_ns != MAP_FAILED, "cannot map memory");
-	pid_t pid = start_member(0, body_report, seen_ns);
+	check(report != MAP_FAILED, "cannot map memory");
+	pid_t pid = start_member(0, body_report, report);
 	for (unsigned i = 0; i < WAKES; i++) {
-		atomic_store(seen_ns, 0);
-		usleep(300); /* asleep by now */
+		atomic_store(&report->seen_ns, 0);
+		do
+			usleep(300); /* asleep by now */
+		while (i && !atomic_load(&report->released));
 		uint64_t start = tally_board_now();
 		tally_client_set_active(high, true);
 		call[i] = (double)(tally_board_now() - start);
-		while (!atomic_load(seen_ns))
+		while (!atomic_load(&report->seen_ns))
 			;
-		wake[i] = (double)(atomic_load(seen_ns) - start);
+		wake[i] = (double)(atomic_load(&report->seen_ns) - start) / 1e3;
+		atomic_store(&report->released, 0);
 		tally_client_set_active(high, false);
 	}
 	end_member(pid);
-	show("set_active(true) that wakes a sleeper", quantile(call, WAKES, 0.5));
-	printf("  %-58s %9.1f us (p99 %.1f)\n", "until the sleeper knows, in another process",
-	       quantile(wake, WAKES, 0.5) / 1e3, quantile(wake, WAKES, 0.99) / 1e3);
+	show("set_active(true) that wakes a sleeper", call, WAKES);
+	bench_info("until the sleeper knows", "us", wake, WAKES, "in another process; p99 %.1f us",
+		   bench_quantile(wake, WAKES, 0.99));
 }
 
 static void bench_kill(struct tally_client *low)
 {
 	double ms[KILLS];
+	char beside[64];
 
 	for (unsigned i = 0; i < KILLS; i++) {
 		pid_t pid = start_member(TALLY_PRIORITY_HIGH, body_active, NULL);
@@ -219,8 +223,15 @@ static void bench_kill(struct tally_client *low)
 		ms[i] = (double)(tally_board_now() - start) / 1e6;
 		waitpid(pid, NULL, 0);
 	}
-	printf("  %-58s %9.2f ms (max %.2f)\n", "until a killed program holds nobody any more",
-	       quantile(ms, KILLS, 0.5), quantile(ms, KILLS, 1));
+	/* What the other programs are promised: they go on within a second. */
+	snprintf(beside, sizeof beside, "the longest; median %.2f ms", bench_median(ms, KILLS));
+	bench_report(&(struct bench_figure){.name = "until a killed program holds nobody any more",
+					    .unit = "ms",
+					    .value = bench_quantile(ms, KILLS, 1),
+					    .bound = 1000,
+					    .samples = ms,
+					    .count = KILLS,
+					    .beside = beside});
 }
 
 static void bench_calls(struct tally_client *high, struct tally_client *low)
@@ -229,21 +240,20 @@ static void bench_calls(struct tally_client *high, struct tally_client *low)
 	unsigned count = 0;
 	char text[64];
 
-	show("set_active() that changes nothing", median(call_set_same, high));
-	show("set_active() true, false, ...: nobody sleeps", median(call_set_active, high));
+	show_calls("set_active() that changes nothing", call_set_same, high);
+	show_calls("set_active() true and false: nobody sleeps", call_set_active, high);
 	pid_t pid = start_member(0, body_spin, NULL);
-	show("set_active() while another process polls the board", median(call_set_active, high));
+	show_calls("set_active() while another polls the board", call_set_active, high);
 	end_member(pid);
 	pid = start_member(0, body_sleep, NULL);
-	show("set_active() while another process sleeps again each time",
-	     median(call_set_active, high));
+	show_calls("set_active() while another sleeps each time", call_set_active, high);
 	end_member(pid);
 	usleep(50000); /* the daemon takes the dead ones' slots back */
 	for (unsigned target = 2; target <= TALLY_BOARD_SLOTS; target *= 8) {
 		for (; count < target - 2; count++)
 			others[count] = join(0);
 		snprintf(text, sizeof text, "must_yield() with %u programs on the board", target);
-		show(text, median(call_must_yield, low));
+		show_calls(text, call_must_yield, low);
 	}
 	while (count)
 		tally_client_disconnect(others[--count]);
@@ -252,16 +262,18 @@ static void bench_calls(struct tally_client *high, struct tally_client *low)
 int main(void)
 {
 	_Alignas(64) _Atomic uint32_t word = 0;
+	double exchange[ROUNDS];
 	char path[128];
 
+	bench_begin("board", "what the board costs the programs that share a device");
 	check(mkdtemp(folder), "cannot make a folder");
 	snprintf(socket_path, sizeof socket_path, "%s/d.sock", folder);
 	pid_t daemon = start_daemon();
 	struct tally_client *high = join(TALLY_PRIORITY_HIGH), *low = join(0);
 
-	exchange_ns = median(call_exchange, &word);
-	printf("board (medians of %d rounds of %d calls)\n", ROUNDS, CALLS);
-	show("an atomic exchange, for comparison", exchange_ns);
+	time_calls(call_exchange, &word, exchange);
+	exchange_ns = bench_median(exchange, ROUNDS);
+	bench_info("an atomic exchange", "ns", exchange, ROUNDS, "for comparison");
 	bench_calls(high, low);
 	bench_wake(high);
 	tally_client_disconnect(high);

@@ -2,10 +2,11 @@
 /* What the CPU device's driver itself costs: an empty launch and its synchronize (at once, and
  * after a pause in which every thread went to sleep), launches one after another, blocks, an urgent
  * launch among long blocks, a small copy. */
-#include <cuda.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "bench/device.h"
 
 enum { ROUNDS = 20000, PAUSED = 1000, LAUNCHES = 100000, BLOCKS = 10000000, TURNS = 5 };
 
@@ -19,38 +20,14 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  "\tst.volatile.u32 [%d1], %r3;\n\tsub.u32 %r1, %r1, 1;\n"
 			  "\tsetp.ne.u32 %p1, %r1, 0;\n\t@%p1 bra L;\n\tret;\n}\n";
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		CUresult result_ = (call);                                                         \
-		if (result_) {                                                                     \
-			fprintf(stderr, "bench: error: %s: error %d\n", #call, result_);           \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
 static CUfunction empty, work;
 static CUstream low, high;
 static double times[ROUNDS];
 
-static double now_us(void)
+static void print(const char *what, size_t count, const char *beside)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-static int ascending(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static void print(const char *what, int count)
-{
-	qsort(times, (size_t)count, sizeof *times, ascending);
-	printf("%-52s p50 %8.2f  p99 %8.2f us\n", what, times[count / 2], times[count * 99 / 100]);
+	bench_info(what, "us", times, count, "p99 %.2f us%s", bench_quantile(times, count, 0.99),
+		   beside);
 }
 
 static void launch_and_synchronize(const char *what, int count, long pause_us)
@@ -58,12 +35,12 @@ static void launch_and_synchronize(const char *what, int count, long pause_us)
 	for (int i = 0; i < count; i++) {
 		if (pause_us)
 			nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
-		double start = now_us();
+		double start = bench_now_us();
 		OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, high, NULL, NULL));
 		OK(cuStreamSynchronize(high));
-		times[i] = now_us() - start;
+		times[i] = bench_now_us() - start;
 	}
-	print(what, count);
+	print(what, (size_t)count, "");
 }
 
 /* The thread does not help: a worker has to wake up for it. */
@@ -71,42 +48,41 @@ static void launch_and_poll(const char *what, int count, long pause_us)
 {
 	for (int i = 0; i < count; i++) {
 		nanosleep(&(struct timespec){.tv_nsec = pause_us * 1000}, NULL);
-		double start = now_us();
+		double start = bench_now_us();
 		OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, high, NULL, NULL));
 		while (cuStreamQuery(high) == CUDA_ERROR_NOT_READY)
 			;
-		times[i] = now_us() - start;
+		times[i] = bench_now_us() - start;
 	}
-	print(what, count);
+	print(what, (size_t)count, "");
 }
 
 static void launches(void)
 {
-	double best = 0;
+	double each[TURNS];
 
 	for (int turn = 0; turn < TURNS; turn++) {
-		double start = now_us();
+		double start = bench_now_us();
 		for (int i = 0; i < LAUNCHES; i++)
 			OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, low, NULL, NULL));
 		OK(cuStreamSynchronize(low));
-		double each = (now_us() - start) / LAUNCHES;
-		best = turn && best < each ? best : each;
+		each[turn] = (bench_now_us() - start) * 1e3 / LAUNCHES;
 	}
-	printf("%-52s %8.0f a second\n", "empty launches, one stream", 1e6 / best);
+	bench_info("empty launches in one stream", "ns", each, TURNS, "each; %.0f a second",
+		   1e9 / bench_median(each, TURNS));
 }
 
 static void blocks(void)
 {
-	double best = 0;
+	double each[TURNS];
 
 	for (int turn = 0; turn < TURNS; turn++) {
-		double start = now_us();
+		double start = bench_now_us();
 		OK(cuLaunchKernel(empty, BLOCKS, 1, 1, 1, 1, 1, 0, low, NULL, NULL));
 		OK(cuStreamSynchronize(low));
-		double each = (now_us() - start) * 1e3 / BLOCKS;
-		best = turn && best < each ? best : each;
+		each[turn] = (bench_now_us() - start) * 1e3 / BLOCKS;
 	}
-	printf("%-52s %8.1f ns each\n", "empty blocks, all workers", best);
+	bench_info("empty blocks by all workers", "ns", each, TURNS, "each");
 }
 
 static void urgent_launch(void)
@@ -117,22 +93,22 @@ static void urgent_launch(void)
 
 	OK(cuMemAlloc(&word, 4));
 	void *params[] = {&word, &n};
-	double start = now_us();
+	double start = bench_now_us();
 	OK(cuLaunchKernel(work, 1, 1, 1, 1, 1, 1, 0, low, params, NULL));
 	OK(cuStreamSynchronize(low));
-	double block = now_us() - start;
+	double block = bench_now_us() - start;
 	for (int i = 0; i < COUNT; i++) {
 		OK(cuLaunchKernel(work, 40, 1, 1, 1, 1, 1, 0, low, params, NULL));
 		nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
-		start = now_us();
+		start = bench_now_us();
 		OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, high, NULL, NULL));
 		OK(cuStreamSynchronize(high));
-		times[i] = now_us() - start;
+		times[i] = bench_now_us() - start;
 		OK(cuStreamSynchronize(low));
 	}
-	char text[64];
-	snprintf(text, sizeof text, "urgent launch among blocks of %.0f us", block);
-	print(text, COUNT);
+	char beside[64];
+	snprintf(beside, sizeof beside, "; a block is %.0f us", block);
+	print("urgent launch among long blocks", COUNT, beside);
 	OK(cuMemFree(word));
 }
 
@@ -143,22 +119,20 @@ static void small_copies(void)
 
 	OK(cuMemAlloc(&device, sizeof host));
 	for (int i = 0; i < ROUNDS; i++) {
-		double start = now_us();
+		double start = bench_now_us();
 		OK(cuMemcpyHtoD(device, host, sizeof host));
-		times[i] = now_us() - start;
+		times[i] = bench_now_us() - start;
 	}
-	print("copy of 1 KiB to the device", ROUNDS);
+	print("copy of 1 KiB to the device", ROUNDS, "");
 	OK(cuMemFree(device));
 }
 
 int main(void)
 {
-	CUcontext context;
 	CUmodule module;
 
-	OK(cuInit(0));
-	OK(cuDevicePrimaryCtxRetain(&context, 0));
-	OK(cuCtxSetCurrent(context));
+	bench_begin("cpu_driver", "what the CPU device's driver itself costs");
+	bench_device();
 	OK(cuModuleLoadData(&module, ptx));
 	OK(cuModuleGetFunction(&empty, module, "empty"));
 	OK(cuModuleGetFunction(&work, module, "work"));
@@ -166,7 +140,7 @@ int main(void)
 	OK(cuStreamCreateWithPriority(&high, CU_STREAM_NON_BLOCKING, -5));
 	launch_and_synchronize("empty launch and synchronize", ROUNDS, 0);
 	launch_and_synchronize("the same after 300 us of nothing", PAUSED, 300);
-	launch_and_poll("the same, run by a worker that has to wake up", PAUSED, 300);
+	launch_and_poll("the same by a worker that has to wake up", PAUSED, 300);
 	launches();
 	blocks();
 	urgent_launch();

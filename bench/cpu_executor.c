@@ -17,33 +17,13 @@
 #include "backends/cpu/executor.h"
 #include "base/embed.h"
 #include "base/file.h"
+#include "bench/report.h"
 #include "ir_passes/launch_abi.h"
 #include "ir_passes/passes.h"
 
 TALLY_EMBEDDED(bench_cpu_kernels);
 
 enum { MOST_ROUNDS = 201 };
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof *values, by_value);
-	return values[count / 2];
-}
 
 static bool compile(struct tally_cpu_image *image, struct tally_error *error)
 {
@@ -76,20 +56,26 @@ static bool compile(struct tally_cpu_image *image, struct tally_error *error)
 static double time_blocks(struct tally_cpu_worker *worker, const struct tally_cpu_launch *launch,
 			  unsigned blocks)
 {
-	double start = now();
+	double start = bench_now_us();
 
 	for (unsigned b = 0; b < blocks; b++)
-		if (tally_cpu_run_block(worker, launch, b) != TALLY_CPU_OK) {
-			fprintf(stderr, "a block failed: %s\n", tally_cpu_worker_message(worker));
-			exit(1);
-		}
-	return (now() - start) / blocks;
+		if (tally_cpu_run_block(worker, launch, b) != TALLY_CPU_OK)
+			bench_fail("a block failed: %s", tally_cpu_worker_message(worker));
+	return (bench_now_us() - start) * 1e3 / blocks;
 }
 
-/* The plain and the guarded kernel of one name in turn; prints medians and their ratio. */
-static double compare(const struct tally_cpu_image *image, struct tally_cpu_worker *worker,
-		      const char *name, const void *params, size_t bytes, const uint32_t grid[3],
-		      const uint32_t block[3], int rounds)
+static const char *number(double value)
+{
+	static char text[32];
+
+	snprintf(text, sizeof text, "%.2f", value);
+	return text;
+}
+
+/* The plain and the guarded kernel of one name in turn. `barriers`: how many a block has. */
+static void compare(const struct tally_cpu_image *image, struct tally_cpu_worker *worker,
+		    const char *name, const void *params, size_t bytes, const uint32_t grid[3],
+		    const uint32_t block[3], unsigned barriers, int rounds)
 {
 	static double plain[MOST_ROUNDS], guarded[MOST_ROUNDS], ratio[MOST_ROUNDS];
 	unsigned blocks = grid[0] * grid[1] * grid[2];
@@ -102,7 +88,7 @@ static double compare(const struct tally_cpu_image *image, struct tally_cpu_work
 					.hi = blocks};
 	struct tally_launch range = {
 		.control = (uintptr_t)&control, .hi = blocks, .grid = {grid[0], grid[1], grid[2]}};
-	char packed[256], variant[64];
+	char packed[256], variant[64], title[96];
 	struct tally_cpu_launch launch = {.grid = {grid[0], grid[1], grid[2]},
 					  .block = {block[0], block[1], block[2]}};
 
@@ -119,10 +105,14 @@ static double compare(const struct tally_cpu_image *image, struct tally_cpu_work
 		guarded[r] = time_blocks(worker, &launch, blocks);
 		ratio[r] = guarded[r] / plain[r];
 	}
-	printf("%-10s %6u threads  plain %10.1f ns a block  guarded %10.1f  ratio %.3f\n", name,
-	       block[0] * block[1] * block[2], median(plain, (size_t)rounds),
-	       median(guarded, (size_t)rounds), median(ratio, (size_t)rounds));
-	return median(plain, (size_t)rounds);
+	snprintf(title, sizeof title, "%s of %u threads: guarded / plain", name,
+		 block[0] * block[1] * block[2]);
+	bench_ratio(title, ratio, (size_t)rounds, 0, "%.2f us a block%s%s",
+		    bench_median(plain, (size_t)rounds) / 1e3,
+		    barriers ? "; ns a barrier and thread: " : "",
+		    barriers ? number(bench_median(plain, (size_t)rounds) /
+				      (barriers * block[0] * block[1] * block[2]))
+			     : "");
 }
 
 int main(int argc, char **argv)
@@ -134,8 +124,8 @@ int main(int argc, char **argv)
 	float *c = calloc(N * N, sizeof *c);
 	struct tally_cpu_image image = {0};
 	struct tally_error error = {0};
-	double ns;
 
+	bench_begin("cpu_executor", "what the CPU device's executor costs, one worker");
 	if (rounds < 1 || rounds > MOST_ROUNDS)
 		rounds = 41;
 	if (!worker || !a || !b || !c || !compile(&image, &error)) {
@@ -151,20 +141,16 @@ int main(int argc, char **argv)
 		int count;
 	} barriers = {c, BARRIERS};
 
-	ns = compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){64, 1, 1},
-		     (uint32_t[]){256, 1, 1}, rounds);
-	printf("           %.2f ns a barrier and thread\n", ns / (BARRIERS * 256.0));
-	ns = compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){16, 1, 1},
-		     (uint32_t[]){1024, 1, 1}, rounds);
-	printf("           %.2f ns a barrier and thread\n", ns / (BARRIERS * 1024.0));
-	ns = compare(&image, worker, "matmul", &matrices, sizeof matrices, (uint32_t[]){4, 8, 1},
-		     (uint32_t[]){16, 16, 1}, rounds);
-	printf("           %.1f us a block of 32 barriers, %.2f ns a barrier and thread\n",
-	       ns / 1e3, ns / (32 * 256.0));
+	compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){64, 1, 1},
+		(uint32_t[]){256, 1, 1}, BARRIERS, rounds);
+	compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){16, 1, 1},
+		(uint32_t[]){1024, 1, 1}, BARRIERS, rounds);
+	compare(&image, worker, "matmul", &matrices, sizeof matrices, (uint32_t[]){4, 8, 1},
+		(uint32_t[]){16, 16, 1}, 2 * WIDTH / 16, rounds);
 	compare(&image, worker, "vadd", &arrays, sizeof arrays, (uint32_t[]){4096, 1, 1},
-		(uint32_t[]){256, 1, 1}, rounds);
+		(uint32_t[]){256, 1, 1}, 0, rounds);
 	compare(&image, worker, "stencil", &arrays, sizeof arrays, (uint32_t[]){1024, 1, 1},
-		(uint32_t[]){256, 1, 1}, rounds);
+		(uint32_t[]){256, 1, 1}, 0, rounds);
 	tally_cpu_image_close(&image);
 	tally_cpu_worker_destroy(worker);
 	free(a);

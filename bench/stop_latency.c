@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From "a program of high priority is active" until a saturating best-effort program on the CPU
- * device has no running block, against the length of its blocks. Each block counts itself in and
- * out of a word that both processes see, and leaves the time of its end there: the measuring
- * process sleeps meanwhile, so that it takes no CPU from what it measures. Run by
- * bench/stop_latency.sh; with arguments it is the best-effort program.
+ * device has no running block, against the length of its blocks: at most one block more than 200
+ * us. Each block counts itself in and out of a word that both processes see, and leaves the time of
+ * its end there: the measuring process sleeps meanwhile, so that it takes no CPU from what it
+ * measures, and looks a second time whether any block ended later. With arguments it is the
+ * best-effort program.
  */
-#include <cuda.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,13 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "bench/device.h"
 #include "sched/client.h"
 
-enum { STOPS = 400, BLOCKS = 512 };
+enum { STOPS = 400, BLOCKS = 512, ALONE = 101, BOUND_US = 200 };
 
 /* Counts itself in, spends the turns, counts itself out. */
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -51,68 +53,47 @@ struct shared {
 	double block_us;
 };
 
-#define OK(call)                                                                                   \
-	do {                                                                                       \
-		CUresult result_ = (call);                                                         \
-		if (result_) {                                                                     \
-			fprintf(stderr, "bench: error: %s: error %d\n", #call, result_);           \
-			exit(1);                                                                   \
-		}                                                                                  \
-	} while (0)
-
 static struct shared *map(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0600);
 	void *p;
 
 	if (fd < 0 || ftruncate(fd, 4096))
-		exit(1);
+		bench_fail("cannot make %s", path);
 	p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	return p == MAP_FAILED ? NULL : p;
+	if (p == MAP_FAILED)
+		bench_fail("cannot map %s", path);
+	return p;
 }
 
 /* The best-effort program: launches for ever. */
 static int program(const char *path, unsigned turns)
 {
 	struct shared *shared = map(path);
-	CUdevice device;
-	CUcontext context;
-	CUmodule module;
 	CUfunction spin;
 	CUdeviceptr running;
 	void *parameters[] = {&running, &turns};
-	uint64_t start;
+	double alone[ALONE];
 
-	OK(cuInit(0));
-	OK(cuDeviceGet(&device, 0));
-	OK(cuDevicePrimaryCtxRetain(&context, device));
-	OK(cuCtxSetCurrent(context));
-	OK(cuModuleLoadData(&module, ptx));
-	OK(cuModuleGetFunction(&spin, module, "spin"));
+	bench_device();
+	spin = bench_function(ptx, "spin");
 	OK(cuMemHostRegister(shared, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
 	OK(cuMemHostGetDevicePointer(&running, shared, 0));
 	/* One block alone says how long a block is. */
-	for (int i = 0; i < 20; i++) {
-		start = tally_board_now();
+	for (int i = 0; i < ALONE; i++) {
+		double start = bench_now_us();
+
 		OK(cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
 		OK(cuCtxSynchronize());
-		double us = (double)(tally_board_now() - start) / 1000;
-		if (!i || us < shared->block_us)
-			shared->block_us = us;
+		alone[i] = bench_now_us() - start;
 	}
+	shared->block_us = bench_median(alone, ALONE);
 	for (unsigned n = 0;; n++) {
 		OK(cuLaunchKernel(spin, BLOCKS, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
 		if (n == 4)
 			atomic_store(&shared->ready, 1);
 	}
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The device of the program named "victim", once it is on the board. */
@@ -143,22 +124,24 @@ static double stop_once(struct tally_client *client, struct shared *shared)
 	clock_gettime(CLOCK_REALTIME, &now);
 	start = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	tally_client_set_active(client, true);
-	do
+	/* None runs, and in two milliseconds none has come and gone. */
+	do {
+		end = atomic_load(&shared->last_end);
 		usleep(2000);
-	while (atomic_load(&shared->running));
-	end = atomic_load(&shared->last_end);
+	} while (atomic_load(&shared->running) || atomic_load(&shared->last_end) != end);
 	tally_client_set_active(client, false);
 	return end > start ? (double)(end - start) / 1000 : 0;
 }
 
-static void measure(const char *self, unsigned turns)
+static void measure(char *self, unsigned turns)
 {
 	static double latency[STOPS];
 	struct tally_error error = {0};
 	struct tally_client_options options = {.priority = TALLY_PRIORITY_HIGH, .name = "rival"};
 	struct tally_client *client;
-	char path[] = "/tmp/tally-bench-XXXXXX", text[16];
+	char path[] = "/tmp/tally-bench-XXXXXX", text[16], name[64], beside[128];
 	struct shared *shared;
+	double p99;
 	pid_t pid;
 
 	close(mkstemp(path));
@@ -166,6 +149,7 @@ static void measure(const char *self, unsigned turns)
 	pid = fork();
 	if (!pid) {
 		snprintf(text, sizeof text, "%u", turns);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		setenv("LD_PRELOAD", getenv("BENCH_PRELOAD"), 1);
 		setenv("TALLY_PRIORITY", "best-effort", 1);
 		setenv("TALLY_NAME", "victim", 1);
@@ -175,20 +159,25 @@ static void measure(const char *self, unsigned turns)
 	for (int i = 0; i < 10000 && !atomic_load(&shared->ready); i++)
 		usleep(1000);
 	if (!atomic_load(&shared->ready) || !find_device(options.device) ||
-	    !(client = tally_client_connect(&options, &error))) {
-		fprintf(stderr, "bench: error: the best-effort program did not start\n");
-		kill(pid, SIGKILL);
-		exit(1);
-	}
+	    !(client = tally_client_connect(&options, &error)))
+		bench_fail("the best-effort program did not start");
 	for (int i = 0; i < STOPS; i++)
 		latency[i] = stop_once(client, shared);
 	tally_client_disconnect(client);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	unlink(path);
-	qsort(latency, STOPS, sizeof *latency, by_size);
-	printf("block %7.1f us: stopped after p50 %7.1f us, p99 %7.1f us, max %7.1f us\n",
-	       shared->block_us, latency[STOPS / 2], latency[STOPS * 99 / 100], latency[STOPS - 1]);
+	p99 = bench_quantile(latency, STOPS, 0.99);
+	snprintf(name, sizeof name, "p99 less one block of %.0f us", shared->block_us);
+	snprintf(beside, sizeof beside, "stopped after p50 %.1f us, p99 %.1f us, max %.1f us",
+		 bench_median(latency, STOPS), p99, bench_quantile(latency, STOPS, 1));
+	bench_report(&(struct bench_figure){.name = name,
+					    .unit = "us",
+					    .value = p99 - shared->block_us,
+					    .bound = BOUND_US,
+					    .samples = latency,
+					    .count = STOPS,
+					    .beside = beside});
 	munmap(shared, 4096);
 }
 
@@ -196,10 +185,9 @@ int main(int argc, char **argv)
 {
 	if (argc == 3)
 		return program(argv[1], (unsigned)atoi(argv[2]));
-	if (!getenv("BENCH_PRELOAD")) {
-		fprintf(stderr, "bench: error: run bench/stop_latency.sh\n");
-		return 1;
-	}
+	bench_begin("stop_latency", "how fast a best-effort program stops, CPU device");
+	if (!getenv("BENCH_PRELOAD") || !getenv("TALLY_SOCKET"))
+		bench_fail("start it by bench/run.sh, which starts a tallyd of its own");
 	for (unsigned turns = 5000; turns <= 500000; turns *= 10)
 		measure(argv[0], turns);
 	return 0;
