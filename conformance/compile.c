@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/embed.h"
 #include "base/file.h"
 #include "conformance/runner.h"
 
 extern char **environ;
+TALLY_EMBEDDED(conformance_refusals); /* refusals.txt */
 
 const char *const forms[2] = {"ptx", "bc"};
 
@@ -124,17 +126,11 @@ static void log_line(const struct options *o, const struct task *t, char *line, 
 }
 
 /* Refusals that are known: lines "kernel target" (target may end in *); # starts a comment. */
-static bool expected_refusal(const struct options *o, const struct task *t)
+static bool expected_refusal(const struct task *t)
 {
-	static struct tally_buffer list;
-	static bool read;
-	struct tally_error error = {0};
 	char kernel[64], target[32];
 
-	if (!read && o->refusals && !tally_file_read(o->refusals, &list, &error))
-		tally_error_print(&error, "conformance");
-	read = true;
-	for (const char *p = list.data; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+	for (const char *p = conformance_refusals; *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		if (sscanf(p, "%63s %31s", kernel, target) != 2 || kernel[0] == '#' ||
 		    strcmp(kernel, t->kernel))
 			continue;
@@ -154,7 +150,7 @@ static void finished(const struct options *o, const struct task *t, int status)
 
 	snprintf(column, sizeof column, "%s", t->check ? t->target : "compile");
 	log_line(o, t, line, sizeof line);
-	bool expected = expected_refusal(o, t);
+	bool expected = expected_refusal(t);
 	if (code == 0 && !expected)
 		report(t->kernel, column, PASSED, seconds, "%s", t->form);
 	else if (code == 0)

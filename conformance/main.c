@@ -137,7 +137,6 @@ int main(int argc, char **argv)
 	o.tally_lower = join(build, "bin/tally-lower");
 	o.ptxas = getenv("TALLY_PTXAS") ? getenv("TALLY_PTXAS") : TALLY_PTXAS;
 	o.readelf = TALLY_LLVM_BIN "/llvm-readelf";
-	o.refusals = TALLY_SOURCE_DIR "/conformance/refusals.txt";
 	o.device = device;
 	if (!strcmp(device, "cpu")) {
 		o.driver = join(build, "lib/libcuda.so.1");

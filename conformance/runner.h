@@ -18,7 +18,6 @@ struct options {
 	const char *tally_lower;    /* program */
 	const char *ptxas;	    /* program, or NULL: PTX is not assembled */
 	const char *readelf;	    /* llvm-readelf, for code object metadata */
-	const char *refusals;	    /* file of the refusals that are expected, or NULL */
 	const char *junit;	    /* file, or NULL */
 	const char *driver;	    /* library of the device to run on, or NULL: nothing is run */
 	const char *device;	    /* its name for the report */
