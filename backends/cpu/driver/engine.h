@@ -123,6 +123,7 @@ struct engine {
 	/* Worker threads. `pulse` is what they sleep on. */
 	unsigned threads, sleepers;
 	_Atomic uint32_t pulse;
+	_Atomic bool background;	 /* tally_cpu.h: tallyCpuBackground() */
 	_Atomic bool spinner;		 /* one of the idle ones looks before it sleeps */
 	struct tally_cpu_worker **slots; /* `workers` of them, made on demand */
 	unsigned *free_slots, free_slot_count;

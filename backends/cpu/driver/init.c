@@ -45,6 +45,14 @@ const char *tallyCpuTarget(void)
 	return "x86-64";
 }
 
+void tallyCpuBackground(void)
+{
+	atomic_store(&engine.background, true);
+	engine_lock();
+	engine_want_worker();
+	engine_unlock();
+}
+
 bool driver_logging(void)
 {
 	const char *log = getenv("TALLY_LOG");

@@ -48,6 +48,13 @@ static bool may_help(void)
 	return answer == YES;
 }
 
+/* In the background only the workers are SCHED_IDLE: others do not run blocks, unless no worker
+ * could be made. */
+static bool engine_may_help(void)
+{
+	return !atomic_load(&engine.background) || engine.threads == 0;
+}
+
 static bool spin(struct point point)
 {
 	int64_t end = engine_now() + SPIN_NS;
@@ -72,7 +79,7 @@ void engine_wait(struct point point)
 		unsigned slot;
 
 		engine_lock();
-		operation = may_help() ? helpable(point) : NULL;
+		operation = engine_may_help() && may_help() ? helpable(point) : NULL;
 		if (operation && slot_take(&slot)) {
 			job_run(operation, slot);
 			slot_give(slot);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -210,14 +211,27 @@ static void idle(uint32_t pulse, bool spin)
 	futex_wait(&engine.pulse, pulse, -1);
 }
 
+/* The calling worker follows the process into the background. Failure leaves it where it was. */
+static void step_back(void)
+{
+	const struct sched_param none = {0};
+
+	sched_setscheduler(0, SCHED_IDLE, &none);
+}
+
 static void *worker_main(void *argument)
 {
 	struct operation *operation;
+	bool background = false;
 	unsigned slot;
 
 	(void)argument;
 	engine_lock();
 	for (;;) {
+		if (!background && atomic_load(&engine.background)) {
+			background = true;
+			step_back();
+		}
 		operation = pick();
 		if (operation && slot_take(&slot)) {
 			const struct job *job = &operation->job;
