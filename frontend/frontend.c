@@ -71,13 +71,24 @@ static void fail_not_liftable(const char *path, const struct tally_images *image
 	char list[512] = "";
 	size_t n = 0;
 
-	for (size_t i = 0; i < images->count && n < sizeof(list) - 64; i++) {
+	/* "NVIDIA machine code for sm_80, sm_90, AMD machine code for gfx90a": a fat binary of many
+	 * modules names each chip once. */
+	for (size_t i = 0; i < images->count && n < sizeof(list) - 96; i++) {
 		const struct tally_image *image = &images->image[i];
+		bool kind_seen = false, seen = false;
 
 		amd |= image->kind == TALLY_IMAGE_HSACO;
-		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s%s%s", n ? ", " : "",
-				      kinds[image->kind].name, image->arch[0] ? " for " : "",
-				      image->arch);
+		for (size_t k = 0; k < i; k++) {
+			bool same = images->image[k].kind == image->kind;
+
+			kind_seen |= same;
+			seen |= same && !strcmp(images->image[k].arch, image->arch);
+		}
+		if (!seen)
+			n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s%s%s", n ? ", " : "",
+					      kind_seen ? "" : kinds[image->kind].name,
+					      image->arch[0] && !kind_seen ? " for " : "",
+					      image->arch);
 	}
 	tally_fail_at(error, path, 0, 0,
 		      "no PTX and no LLVM bitcode in it, only %s; compile with %s", list,
