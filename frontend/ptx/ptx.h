@@ -11,27 +11,50 @@
 #include "frontend/ptx/arena.h"
 
 /* Fundamental and packed types (PTX ISA 5.2): name, bits, kind. */
-#define PTX_TYPES(T)                                                                               \
-	T(b8, 8, BITS)                                                                             \
-	T(b16, 16, BITS)                                                                           \
-	T(b32, 32, BITS)                                                                           \
-	T(b64, 64, BITS)                                                                           \
-	T(b128, 128, BITS)                                                                         \
-	T(u8, 8, UNSIGNED)                                                                         \
-	T(u16, 16, UNSIGNED)                                                                       \
-	T(u32, 32, UNSIGNED) T(u64, 64, UNSIGNED) T(s8, 8, SIGNED) T(s16, 16, SIGNED) T(           \
-		s32, 32, SIGNED) T(s64, 64, SIGNED) T(f16, 16, FLOATING) T(bf16, 16, FLOATING)     \
-		T(f32, 32, FLOATING) T(f64, 64, FLOATING) T(f16x2, 32, PACKED) T(                  \
-			bf16x2, 32, PACKED) T(u16x2, 32, PACKED) T(s16x2, 32, PACKED)              \
-			T(f32x2, 64, PACKED) T(tf32, 32, BITS) T(pred, 1, PREDICATE) T(            \
-				e4m3, 8, OTHER) T(e5m2, 8, OTHER) T(e4m3x2, 16, OTHER)             \
-				T(e5m2x2, 16, OTHER) T(e4m3x4, 32, OTHER) T(e5m2x4, 32, OTHER)     \
-					T(e2m1x2, 8, OTHER) T(e2m3x2, 16, OTHER)                   \
-						T(e3m2x2, 16, OTHER) T(ue8m0x2, 16, OTHER) T(      \
-							e2m1x4, 16, OTHER) T(e2m3x4, 32, OTHER)    \
-							T(e3m2x4, 32, OTHER) T(s2f6x2, 16, OTHER)  \
-								T(u4, 4, OTHER) T(s4, 4, OTHER)    \
-									T(b1, 1, OTHER)
+/* clang-format off */
+#define PTX_TYPES(T) \
+	T(b8, 8, BITS) \
+	T(b16, 16, BITS) \
+	T(b32, 32, BITS) \
+	T(b64, 64, BITS) \
+	T(b128, 128, BITS) \
+	T(u8, 8, UNSIGNED) \
+	T(u16, 16, UNSIGNED) \
+	T(u32, 32, UNSIGNED) \
+	T(u64, 64, UNSIGNED) \
+	T(s8, 8, SIGNED) \
+	T(s16, 16, SIGNED) \
+	T(s32, 32, SIGNED) \
+	T(s64, 64, SIGNED) \
+	T(f16, 16, FLOATING) \
+	T(bf16, 16, FLOATING) \
+	T(f32, 32, FLOATING) \
+	T(f64, 64, FLOATING) \
+	T(f16x2, 32, PACKED) \
+	T(bf16x2, 32, PACKED) \
+	T(u16x2, 32, PACKED) \
+	T(s16x2, 32, PACKED) \
+	T(f32x2, 64, PACKED) \
+	T(tf32, 32, BITS) \
+	T(pred, 1, PREDICATE) \
+	T(e4m3, 8, OTHER) \
+	T(e5m2, 8, OTHER) \
+	T(e4m3x2, 16, OTHER) \
+	T(e5m2x2, 16, OTHER) \
+	T(e4m3x4, 32, OTHER) \
+	T(e5m2x4, 32, OTHER) \
+	T(e2m1x2, 8, OTHER) \
+	T(e2m3x2, 16, OTHER) \
+	T(e3m2x2, 16, OTHER) \
+	T(ue8m0x2, 16, OTHER) \
+	T(e2m1x4, 16, OTHER) \
+	T(e2m3x4, 32, OTHER) \
+	T(e3m2x4, 32, OTHER) \
+	T(s2f6x2, 16, OTHER) \
+	T(u4, 4, OTHER) \
+	T(s4, 4, OTHER) \
+	T(b1, 1, OTHER)
+/* clang-format on */
 
 enum ptx_kind {
 	PTX_BITS,
