@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
@@ -13,6 +12,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include "backends/backend.h"
+#include "base/clock.h"
 #include "base/embed.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
@@ -332,15 +332,12 @@ void tally_lower_print(LLVMModuleRef module, struct tally_buffer *out)
 
 void tally_lower_stats(const struct tally_lower_options *options, const char *what)
 {
-	static struct timespec last; /* one lowering per process at a time */
-	struct timespec now;
+	static uint64_t last; /* one lowering per process at a time */
 
 	if (!options->stats)
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	uint64_t now = tally_now();
 	if (what)
-		fprintf(stderr, "%-12s %8.2f ms\n", what,
-			(double)(now.tv_sec - last.tv_sec) * 1e3 +
-				(double)(now.tv_nsec - last.tv_nsec) / 1e6);
+		fprintf(stderr, "%-12s %8.2f ms\n", what, (double)(now - last) / 1e6);
 	last = now;
 }

@@ -14,11 +14,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "cache/internal.h"
 
 /* Longer than a worker may take: a holder of the lock that is still there after this is stuck. */
-#define LOCK_PATIENCE_NS INT64_C(150000000000)
+#define LOCK_PATIENCE_NS UINT64_C(150000000000)
 
 /*
  * What only this process knows: requests that were refused, and results that found no place on the
@@ -92,14 +93,6 @@ static bool usable_folder(char folder[PATH_MAX])
 	       access(folder, W_OK | X_OK) == 0;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
 /*
  * Takes the request's lock, or learns that the result is there meanwhile. Asks again and again
  * instead of sleeping in flock(): a holder that died may have left the lock to a child that the
@@ -108,7 +101,7 @@ static int64_t now_ns(void)
  */
 static int take_lock(const char *lock_path, const char *result, bool *there)
 {
-	int64_t end = now_ns() + LOCK_PATIENCE_NS;
+	uint64_t end = tally_now() + LOCK_PATIENCE_NS;
 	struct timespec pause = {.tv_nsec = 1000000};
 	int fd = open(lock_path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
@@ -118,7 +111,7 @@ static int take_lock(const char *lock_path, const char *result, bool *there)
 		*there = tally_cache_touch(result);
 		if (locked)
 			return fd;
-		if (*there || why != EWOULDBLOCK || now_ns() > end)
+		if (*there || why != EWOULDBLOCK || tally_now() > end)
 			break;
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 30000000)

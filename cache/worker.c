@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cache/internal.h"
 
 /* glibc's other name of clone(): sanitizers intercept `clone`, and take ours for a fork. */
@@ -43,7 +44,7 @@ struct job {
 	char *const *arguments;
 	char *const *environment;
 	int input, output, said[2];
-	int64_t deadline; /* ns, CLOCK_MONOTONIC */
+	uint64_t deadline; /* ns, CLOCK_MONOTONIC */
 	void *worker_stack;
 	pid_t parent;
 
@@ -54,14 +55,6 @@ struct job {
 	bool late;	 /* killed at the deadline */
 	int start_error; /* errno when the worker could not be started */
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 static void close_others(void)
 {
@@ -104,7 +97,7 @@ static bool listen(struct job *job)
 	char rest[512];
 
 	for (;;) {
-		int64_t left = job->deadline - now_ns();
+		int64_t left = (int64_t)(job->deadline - tally_now());
 		struct pollfd poll_fd = {.fd = job->said[0], .events = POLLIN};
 		if (left <= 0)
 			return false;
@@ -132,7 +125,7 @@ static bool reap(struct job *job, pid_t worker)
 		pid_t got = waitpid(worker, &job->status, WNOHANG | __WALL);
 		if (got == worker || (got < 0 && errno != EINTR))
 			return true;
-		if (now_ns() > job->deadline)
+		if (tally_now() > job->deadline)
 			return false;
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 10000000)
@@ -253,7 +246,7 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-static int64_t time_limit_ns(void)
+static uint64_t time_limit_ns(void)
 {
 	const char *text = getenv("TALLY_LOWER_TIMEOUT");
 	char *end = NULL;
@@ -261,7 +254,7 @@ static int64_t time_limit_ns(void)
 
 	if (!end || *end || !seconds || seconds > 86400)
 		seconds = DEFAULT_SECONDS;
-	return (int64_t)seconds * 1000000000;
+	return (uint64_t)seconds * 1000000000;
 }
 
 /* The nanny, from the calling thread's side: everything is done when the clone call returns. */
@@ -361,7 +354,7 @@ enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cac
 	struct job job = {.arguments = (char *const *)(uintptr_t)arguments,
 			  .input = tally_memory_file("tally-image"),
 			  .output = tally_memory_file("tally-code"),
-			  .deadline = now_ns() + time_limit_ns()};
+			  .deadline = tally_now() + time_limit_ns()};
 	char **environment = worker_environment();
 	enum tally_worker_end end = TALLY_WORKER_FAILED;
 

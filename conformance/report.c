@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "conformance/runner.h"
 
@@ -24,10 +24,7 @@ static const char *const word[] = {"passed", "refused", "failed", "skipped"};
 
 double now_seconds(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return 1e-9 * (double)tally_now();
 }
 
 void report(const char *name, const char *column, enum outcome outcome, double seconds,

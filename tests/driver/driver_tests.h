@@ -16,19 +16,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
+
 #define OK(call) assert_int_equal(call, CUDA_SUCCESS)
 
 static CUcontext context __attribute__((unused));
 static CUmodule module __attribute__((unused));
-
-static int64_t now_ns(void) __attribute__((unused));
-static int64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 static void sleep_ms(int ms) __attribute__((unused));
 static void sleep_ms(int ms)

@@ -5,21 +5,13 @@
  */
 #include <stddef.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "backends/cpu/kernel_abi.h"
+#include "base/clock.h"
 #include "ir_passes/launch_abi.h"
 
 uint32_t variable[4] = {1, 2, 3, 4};
 static const uint32_t constant[2] = {7, 8};
-
-static int64_t now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
 
 static uint64_t linear(const struct tally_cpu_block *b)
 {
@@ -56,10 +48,10 @@ struct busy_params {
 static int run_busy(const void *params, struct tally_cpu_block *block)
 {
 	const struct busy_params *p = params;
-	int64_t end = now() + (int64_t)p->ns;
+	uint64_t end = tally_now() + p->ns;
 
 	(void)block;
-	while (now() < end)
+	while (tally_now() < end)
 		;
 	if (p->log)
 		p->log[__atomic_fetch_add(p->next, 1, __ATOMIC_RELAXED)] = p->id;
@@ -157,9 +149,9 @@ struct guard_params {
 static int run_guard(const void *params, struct tally_cpu_block *block)
 {
 	const struct guard_params *p = params;
-	int64_t end = now() + (int64_t)p->ns;
+	uint64_t end = tally_now() + p->ns;
 
-	while (now() < end)
+	while (tally_now() < end)
 		;
 	__atomic_fetch_add(&p->count[linear(block)], 1, __ATOMIC_RELAXED);
 	return 0;

@@ -7,9 +7,9 @@
  * step(u32 *values, u32 *ran, u32 number, u32 work): each block moves its value one step on.
  */
 #include <stddef.h>
-#include <time.h>
 
 #include "backends/cpu/kernel_abi.h"
+#include "base/clock.h"
 #include "ir_passes/launch_abi.h"
 
 struct step {
@@ -24,14 +24,10 @@ struct guarded_step {
 
 static void run(const struct step *p, uint32_t u)
 {
-	struct timespec start, now;
+	uint64_t end = tally_now() + p->work * UINT64_C(1000);
 
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while (p->work &&
-	       (now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 <
-		       p->work);
+	while (tally_now() < end)
+		;
 	p->values[u] = p->values[u] * 1664525u + 1013904223u + p->number;
 	p->ran[u]++;
 }

@@ -2,6 +2,7 @@
 /* The engine's queues: see engine.h. */
 #include "backends/cpu/driver/engine.h"
 #include "backends/cpu/driver/exports.h"
+#include "base/futex.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -71,17 +72,18 @@ void engine_unlock(void)
 	if (start)
 		worker_start_thread();
 	else if (workers)
-		futex_wake(&engine.pulse, (int)workers);
+		tally_futex_wake(&engine.pulse, (int)workers, TALLY_FUTEX_PRIVATE);
 	if (start_host)
 		host_start_thread();
 	else if (host)
-		futex_wake(&engine.host_pulse, 1);
+		tally_futex_wake(&engine.host_pulse, 1, TALLY_FUTEX_PRIVATE);
 	if (start_poll)
 		poll_start_thread();
 	else if (poll)
-		futex_wake(&engine.poll_pulse, 1);
+		tally_futex_wake(&engine.poll_pulse, 1, TALLY_FUTEX_PRIVATE);
 	if (streams)
-		futex_wake((_Atomic uint32_t *)&streams->completed, INT32_MAX);
+		tally_futex_wake((_Atomic uint32_t *)&streams->completed, INT32_MAX,
+				 TALLY_FUTEX_PRIVATE);
 }
 
 /* How many free operations a thread takes at once. */
@@ -232,7 +234,8 @@ static void stream_wake(struct stream *stream)
 	if (!engine.wake_streams)
 		engine.wake_streams = stream;
 	else if (engine.wake_streams != stream)
-		futex_wake((_Atomic uint32_t *)&stream->completed, INT32_MAX);
+		tally_futex_wake((_Atomic uint32_t *)&stream->completed, INT32_MAX,
+				 TALLY_FUTEX_PRIVATE);
 }
 
 void operation_finished(struct operation *operation)

@@ -184,10 +184,6 @@ void host_start_thread(void);
 void poll_start_thread(void);
 bool engine_thread(void *(*main)(void *), const char *name);
 
-void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns); /* < 0: for ever */
-void futex_wake(_Atomic uint32_t *word, int count);
-int64_t engine_now(void); /* ns, CLOCK_MONOTONIC */
-
 /* fork.c: in the child nothing of the parent's work exists. */
 void engine_watch_forks(void);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backends/cpu/driver/driver.h"
+#include "base/clock.h"
 
 #define EVENT_MAGIC 0x746E7645u
 
@@ -20,7 +21,7 @@ static bool run_record(struct operation *operation)
 {
 	struct record *record = operation->data;
 
-	record->event->time = engine_now();
+	record->event->time = (int64_t)tally_now();
 	return true;
 }
 

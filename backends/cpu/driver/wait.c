@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include "backends/cpu/driver/engine.h"
+#include "base/clock.h"
+#include "base/futex.h"
 
 #define SPIN_NS	      3000
 #define POLL_FIRST_NS 20000
@@ -57,10 +59,10 @@ static bool engine_may_help(void)
 
 static bool spin(struct point point)
 {
-	int64_t end = engine_now() + SPIN_NS;
+	uint64_t end = tally_now() + SPIN_NS;
 
 	while (!point_reached(point)) {
-		if (engine_now() > end)
+		if (tally_now() > end)
 			return false;
 		__builtin_ia32_pause();
 	}
@@ -100,7 +102,8 @@ void engine_wait(struct point point)
 		if (!stream->sleepers++ || stream->wake_at > point.sequence)
 			stream->wake_at = point.sequence;
 		engine_unlock();
-		futex_wait((_Atomic uint32_t *)&stream->completed, seen, -1);
+		tally_futex_wait((_Atomic uint32_t *)&stream->completed, seen, -1,
+				 TALLY_FUTEX_PRIVATE);
 		engine_lock();
 		stream->sleepers--;
 		engine_unlock();
@@ -124,11 +127,11 @@ static void *poll_main(void *argument)
 		engine_unlock();
 		pulse = now;
 		if (empty) {
-			futex_wait(&engine.poll_pulse, now, -1);
+			tally_futex_wait(&engine.poll_pulse, now, -1, TALLY_FUTEX_PRIVATE);
 			continue;
 		}
 		pause = moved ? POLL_FIRST_NS : pause < POLL_LAST_NS ? 2 * pause : POLL_LAST_NS;
-		futex_wait(&engine.poll_pulse, now, pause);
+		tally_futex_wait(&engine.poll_pulse, now, pause, TALLY_FUTEX_PRIVATE);
 	}
 	return NULL;
 }
@@ -142,7 +145,7 @@ static void *host_main(void *argument)
 		if (!operation) {
 			uint32_t pulse = atomic_load(&engine.host_pulse);
 			engine_unlock();
-			futex_wait(&engine.host_pulse, pulse, -1);
+			tally_futex_wait(&engine.host_pulse, pulse, -1, TALLY_FUTEX_PRIVATE);
 			engine_lock();
 			continue;
 		}

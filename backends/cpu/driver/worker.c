@@ -8,14 +8,13 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backends/cpu/driver/engine.h"
+#include "base/clock.h"
+#include "base/futex.h"
 
 #define RANGE_SHORT_NS 2000 /* a range that took less: the next is twice as long */
 #define RANGE_LONG_NS  8000 /* one that took more: half as long */
@@ -23,27 +22,6 @@
 #define SPIN_NS	       5000
 #define STACK_BYTES    (8u << 20)
 #define MXCSR_DEFAULT  0x1f80u
-
-int64_t engine_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
-}
-
-void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
-{
-	struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
-
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &timeout, NULL,
-		0);
-}
-
-void futex_wake(_Atomic uint32_t *word, int count)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
-}
 
 static void update_ready_level(void)
 {
@@ -125,7 +103,7 @@ static enum tally_cpu_fault run_ranges(struct tally_cpu_worker *worker, struct o
 	const struct operation_class *class = operation->class;
 	struct job *job = &operation->job;
 	uint64_t length = 1;
-	int64_t start = job->total > 1 ? engine_now() : 0;
+	uint64_t start = job->total > 1 ? tally_now() : 0;
 
 	for (;;) {
 		if (class->rest_is_idle && class->rest_is_idle(operation, atomic_load(&job->next)))
@@ -142,7 +120,7 @@ static enum tally_cpu_fault run_ranges(struct tally_cpu_worker *worker, struct o
 			return TALLY_CPU_OK;
 		if (atomic_load_explicit(&engine.ready_level, memory_order_relaxed) > job->level)
 			return TALLY_CPU_OK;
-		int64_t now = engine_now();
+		uint64_t now = tally_now();
 		if (now - start < RANGE_SHORT_NS && length < RANGE_MOST)
 			length *= 2;
 		else if (now - start > RANGE_LONG_NS && length > 1)
@@ -202,13 +180,13 @@ static struct operation *pick(void)
 static void idle(uint32_t pulse, bool spin)
 {
 	if (spin) {
-		int64_t end = engine_now() + SPIN_NS;
-		while (atomic_load(&engine.pulse) == pulse && engine_now() < end)
+		uint64_t end = tally_now() + SPIN_NS;
+		while (atomic_load(&engine.pulse) == pulse && tally_now() < end)
 			__builtin_ia32_pause();
 		/* Whoever saw the spinner has changed the pulse before: the wait returns then. */
 		atomic_store(&engine.spinner, false);
 	}
-	futex_wait(&engine.pulse, pulse, -1);
+	tally_futex_wait(&engine.pulse, pulse, -1, TALLY_FUTEX_PRIVATE);
 }
 
 /* The calling worker follows the process into the background. Failure leaves it where it was. */

@@ -2,7 +2,6 @@
 /* The rare side of activity: notes, questions to the driver, the end; see activity.h. */
 #include "backends/cuda/interpose/activity.h"
 
-#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,6 +9,7 @@
 
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
+#include "base/futex.h"
 
 __thread struct tally_caller *tally_caller __attribute__((tls_model("initial-exec")));
 bool tally_announce_fences;
@@ -97,7 +97,7 @@ void tally_activity_begin(struct tally_device *d)
 	pthread_mutex_unlock(&d->activity_lock);
 	if (atomic_load(&d->asleep)) {
 		atomic_fetch_add(&d->tick, 1);
-		syscall(SYS_futex, &d->tick, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		tally_futex_wake(&d->tick, 1, TALLY_FUTEX_PRIVATE);
 	}
 }
 

@@ -5,16 +5,14 @@
  * work ended that nobody waited for, and sleeps on a word of its own, so that a program of high
  * priority never wakes itself through the board. Both look after the daemon.
  */
-#include <linux/futex.h>
 #include <signal.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
+#include "base/futex.h"
 
 #define MS	     1000000ll
 #define STACK_BYTES  (512 * 1024)
@@ -139,13 +137,12 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
 {
 	bool deep = now - w->busy_at > IDLE_NS;
 	int64_t ns = deep ? CHECK_NS * 2 : w->period;
-	struct timespec timeout = {.tv_nsec = ns};
 	uint32_t tick = atomic_load(&d->tick);
 
 	if (deep)
 		atomic_store(&d->asleep, true);
 	if (!deep || !atomic_load(&d->active))
-		syscall(SYS_futex, &d->tick, FUTEX_WAIT_PRIVATE, tick, &timeout, NULL, 0);
+		tally_futex_wait(&d->tick, tick, ns, TALLY_FUTEX_PRIVATE);
 	atomic_store(&d->asleep, false);
 }
 

@@ -38,14 +38,6 @@ void tally_warn_once(_Atomic bool *said, const char *format, ...)
 	errno = saved;
 }
 
-uint64_t tally_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 unsigned long tally_thread(void)
 {
 	static __thread unsigned long id __attribute__((tls_model("initial-exec")));

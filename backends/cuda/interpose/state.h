@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "backends/cuda/interpose/hooks.h"
+#include "base/clock.h"
 #include "sched/client.h"
 
 /* How the program is to be treated: from the environment, read once (config.c). */
@@ -130,7 +131,6 @@ static inline bool tally_on(void)
 void tally_warn_once(_Atomic bool *said, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-uint64_t tally_now(void); /* CLOCK_MONOTONIC, ns */
 unsigned long tally_thread(void);
 
 /* The device of that ordinal, joined to the board when there is one; NULL out of memory. */
