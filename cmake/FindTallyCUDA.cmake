@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The CUDA toolkit gives headers (cuda.h), nvcc and ptxas. It is looked for in the build tree first
 # (where `./dev setup` puts NVIDIA's Python packages), then in the usual places.
 find_program(TALLY_NVCC nvcc PATHS ${CMAKE_SOURCE_DIR}/build/cuda/bin /usr/local/cuda/bin)

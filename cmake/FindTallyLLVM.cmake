@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # LLVM 22: `tally_llvm` is what a compiler-side target links. Programs that ship link it statically
 # (starts in 17 ms instead of 160); tests may link the shared one to keep builds short.
 find_program(LLVM_CONFIG NAMES llvm-config-22 REQUIRED)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # How every target of the project is made: one set of flags, one way to add a library, program, test.
 
 set(TALLY_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter -Wstrict-prototypes

@@ -129,20 +129,6 @@ static bool check_global(LLVMValueRef global, struct tally_error *error)
 	}
 }
 
-/* Intrinsics of one machine. All others are taken to be portable. */
-static bool is_vendor_intrinsic(const char *name)
-{
-	static const char *const vendors[] = {
-		"nvvm.", "amdgcn.", "r600.", "x86.",  "aarch64.", "arm.", "ppc.",  "riscv.",
-		"spv.",	 "dx.",	    "s390.", "wasm.", "hexagon.", "bpf.", "mips.", "loongarch.",
-	};
-
-	for (size_t k = 0; k < sizeof vendors / sizeof *vendors; k++)
-		if (starts_with(name + strlen("llvm."), vendors[k]))
-			return true;
-	return false;
-}
-
 static bool is_locked(LLVMValueRef function)
 {
 	return tally_attribute(function, TALLY_ATTR_VENDOR) &&
@@ -169,7 +155,7 @@ static bool check_declaration(LLVMValueRef function, struct tally_error *error)
 	LLVMTypeRef type = LLVMGlobalGetValueType(function);
 
 	if (starts_with(name, "llvm.")) {
-		if (is_vendor_intrinsic(name) && !used_under_locks(function))
+		if (tally_is_machine_intrinsic(name) && !used_under_locks(function))
 			return tally_fail(error, "vendor intrinsic '%s' in neutral IR", name);
 		return true;
 	}

@@ -175,27 +175,13 @@ void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params)
 
 void tally_strip_target_attributes(LLVMValueRef function)
 {
-	static const char *const texts[] = {
-		"target-cpu",
-		"target-features",
-		"tune-cpu",
-		"frame-pointer",
-		"uniform-work-group-size",
-		"no-trapping-math",
-		"stack-protector-buffer-size",
-		"min-legal-vector-width",
-		"nvvm.annotations_transplanted",
-		"amdgpu-flat-work-group-size",
-		"amdgpu-unsafe-fp-atomics",
-		"amdgpu-waves-per-eu",
-	};
 	static const char *const enums[] = {"noinline", "optnone",	"memory",
 					    "ssp",	"sspreq",	"sspstrong",
 					    "uwtable",	"mustprogress", "norecurse"};
 
-	for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
-		LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, texts[k],
-						 strlen(texts[k]));
+	for (const char *const *name = tally_machine_attributes; *name; name++)
+		LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, *name,
+						 strlen(*name));
 	for (size_t k = 0; k < sizeof enums / sizeof *enums; k++)
 		tally_remove_attribute(function, enums[k]);
 }

@@ -85,6 +85,15 @@ void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params);
  * target-features, noinline, optnone, uniform-work-group-size, frame-pointer and the like. */
 void tally_strip_target_attributes(LLVMValueRef function);
 
+/* Whether `name` is an intrinsic of one machine (machine_names.c). All others are portable. */
+bool tally_is_machine_intrinsic(const char *name);
+
+/* Why a kernel with this inline asm has to run whole, or NULL. Static text. */
+const char *tally_asm_needs_whole(const char *text, size_t length);
+
+/* Function attributes that speak of one machine or of how it was compiled for; NULL ends them. */
+extern const char *const tally_machine_attributes[];
+
 /* Moves all blocks of `from` to the end of `to`, and uses of its parameters to `to`'s parameters of
  * the same index. `from` is left as a declaration. */
 void tally_move_body(LLVMValueRef from, LLVMValueRef to);

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pass `refuse`: marks the kernels that must run whole, and says why. */
-#include <string.h>
-
 #include "ir_passes/ir.h"
 #include "ir_passes/pass_util.h"
 #include "ir_passes/passes.h"
 #include "ir_passes/reach.h"
-
-/* What inline asm of a vendor can show of a kernel whose blocks belong together. */
-static const struct {
-	const char *text, *reason;
-} signs[] = {
-	{"%envreg", "it synchronises its whole grid (cooperative launch)"},
-	{"griddepcontrol", "it orders itself with the next launch (programmatic dependent launch)"},
-	{"cluster", "its blocks work together in clusters"},
-	{"cudaLaunchDevice", "it launches kernels itself"},
-	{"cudaGetParameterBuffer", "it launches kernels itself"},
-};
 
 static const char *reason_in_asm(LLVMValueRef function)
 {
@@ -29,9 +16,9 @@ static const char *reason_in_asm(LLVMValueRef function)
 			if (!callee || !LLVMIsAInlineAsm(callee))
 				continue;
 			text = LLVMGetInlineAsmAsmString(callee, &length);
-			for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-				if (memmem(text, length, signs[k].text, strlen(signs[k].text)))
-					return signs[k].reason;
+			const char *reason = tally_asm_needs_whole(text, length);
+			if (reason)
+				return reason;
 		}
 	}
 	return NULL;
