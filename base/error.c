@@ -5,22 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
+/* One error is one line, whatever LLVM, strerror or a file's name put into it; and nothing in it
+ * may steer the terminal. */
+static void make_one_line(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 127)
+			*text = ' ';
+}
+
 static void set(struct tally_error *error, const char *file, unsigned line, unsigned column,
 		const char *format, va_list arguments)
 {
 	if (!error || tally_failed(error))
 		return;
 	vsnprintf(error->message, sizeof error->message, format, arguments);
-	/* One error is one line, whatever LLVM or strerror put into it. */
-	for (char *c = error->message; *c; c++)
-		if (*c == '\n' || *c == '\r')
-			*c = ' ';
+	make_one_line(error->message);
 	size_t length = strlen(error->message);
 	while (length && error->message[length - 1] == ' ')
 		error->message[--length] = '\0';
 	if (!length)
 		strcpy(error->message, "unknown error");
 	snprintf(error->file, sizeof error->file, "%s", file ? file : "");
+	make_one_line(error->file);
 	error->line = line;
 	error->column = column;
 }

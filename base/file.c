@@ -11,11 +11,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* More than any program with kernels has; without a bound an endless input (/dev/zero, a sparse
+ * file) would take all of the machine's memory. */
+static const size_t file_max = (size_t)4 << 30, stream_max = (size_t)1 << 30;
+
 static bool read_descriptor(int fd, const char *path, struct tally_buffer *out,
 			    struct tally_error *error)
 {
 	char chunk[65536];
+	struct stat info;
+	bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+	size_t most = regular ? file_max : stream_max, before = out->size;
 
+	if (regular && info.st_size > (off_t)most)
+		return tally_fail_at(error, path, 0, 0, "cannot read: more than %zu GiB",
+				     most >> 30);
 	for (;;) {
 		ssize_t n = read(fd, chunk, sizeof chunk);
 		if (n < 0 && errno == EINTR)
@@ -25,6 +35,11 @@ static bool read_descriptor(int fd, const char *path, struct tally_buffer *out,
 		if (n == 0)
 			break;
 		tally_buffer_append(out, chunk, (size_t)n);
+		if (out->failed)
+			break;
+		if (out->size - before > most)
+			return tally_fail_at(error, path, 0, 0, "cannot read: more than %zu GiB",
+					     most >> 30);
 	}
 	if (out->failed)
 		return tally_fail_at(error, path, 0, 0, "cannot read: out of memory");
@@ -65,7 +80,7 @@ static bool write_descriptor(int fd, const void *data, size_t size)
 bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error)
 {
 	struct stat info;
-	char temporary[PATH_MAX];
+	char temporary[PATH_MAX], real[PATH_MAX];
 
 	if (!strcmp(path, "-")) {
 		if (!write_descriptor(STDOUT_FILENO, data, size))
@@ -82,10 +97,19 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 			close(fd);
 		return ok || tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(saved));
 	}
+	/* The file is replaced, not the link that names it, and not one that must not be written.
+	 */
+	if (realpath(path, real)) {
+		if (faccessat(AT_FDCWD, real, W_OK, AT_EACCESS) != 0)
+			return tally_fail_at(error, path, 0, 0, "cannot write: %s",
+					     strerror(errno));
+	} else if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real) {
+		return tally_fail_at(error, path, 0, 0, "cannot write: the path is too long");
+	}
 	/* Not mkostemp: it makes files of mode 0600, and only O_CREAT applies the umask without
 	 * a moment in which the whole process runs with another one. */
 	static _Atomic unsigned serial;
-	if (snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", path, (int)getpid(), serial++) >=
+	if (snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", real, (int)getpid(), serial++) >=
 	    (int)sizeof temporary)
 		return tally_fail_at(error, path, 0, 0, "cannot write: the path is too long");
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -97,7 +121,7 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 		ok = false;
 		saved = errno;
 	}
-	if (ok && rename(temporary, path) != 0) {
+	if (ok && rename(temporary, real) != 0) {
 		ok = false;
 		saved = errno;
 	}

@@ -32,6 +32,7 @@ bool lower_list(const char *path, const void *data, size_t size, struct tally_er
  * the line. lower_step() says what is being done, for that line.
  */
 void lower_crash_install(const char *input, unsigned timeout);
+#define LOWER_STEP_READ "reading the input"
 void lower_step(const char *what);
 
 /* lower_registers.c: `--stats`: registers and memory of each kernel, from the vendor's own tool

@@ -13,13 +13,25 @@
 #include "backends/program.h"
 #include "cli/lower.h"
 
+/*
+ * What ends a C++ program that finds no memory, or throws, prints lines of its own. There are hooks
+ * for all of it, but none of them in LLVM's C interface; these are their C++ names.
+ */
+void install_bad_alloc_handler(void (*)(void *, const char *, bool), void *) __asm__(
+	"_ZN4llvm31install_bad_alloc_error_handlerEPFvPvPKcbES0_");
+void install_new_handler(void) __asm__("_ZN4llvm33install_out_of_memory_new_handlerEv");
+void (*set_terminate(void (*)(void)))(void) __asm__("_ZSt13set_terminatePFvvE");
+
 static const char *input_name = "";
 static const char *volatile step = "starting";
 static unsigned time_limit;
+/* LLVM's readers trust their input: a crash in them is the input's fault, not ours. */
+static volatile sig_atomic_t reading;
 
 void lower_step(const char *what)
 {
 	step = what;
+	reading = !strcmp(what, LOWER_STEP_READ);
 }
 
 /* Only what a signal handler may do: puts a line together and writes it. */
@@ -36,6 +48,10 @@ static void say(const char *const *parts)
 		memcpy(line + used, *parts, length);
 		used += length;
 	}
+	/* The input's name may hold anything; this stays one line. */
+	for (size_t k = 0; k < used; k++)
+		if ((unsigned char)line[k] < ' ' || line[k] == 127)
+			line[k] = ' ';
 	line[used++] = '\n';
 	if (write(STDERR_FILENO, line, used) < 0)
 		_exit(1);
@@ -64,8 +80,13 @@ static void end_child(void)
 
 static void on_crash(int number)
 {
-	const char *const parts[] = {input_name,	  ": error: crash while ",	 step, " (",
-				     signal_text(number), "): please report this input", NULL};
+	const char *const parts[] = {input_name,
+				     ": error: crash while ",
+				     step,
+				     " (",
+				     signal_text(number),
+				     reading ? "): damaged input?" : "): please report this input",
+				     NULL};
 
 	end_child();
 	say(parts);
@@ -101,6 +122,17 @@ static void on_fatal_error(const char *reason)
 	_exit(1);
 }
 
+static void on_no_memory(void *data, const char *reason, bool crash)
+{
+	const char *const parts[] = {input_name, ": error: out of memory while ", step,
+				     reading ? " (damaged input?)" : NULL, NULL};
+
+	(void)data, (void)reason, (void)crash;
+	end_child();
+	say(parts);
+	_exit(1);
+}
+
 void lower_crash_install(const char *input, unsigned timeout)
 {
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
@@ -116,7 +148,12 @@ void lower_crash_install(const char *input, unsigned timeout)
 		sigaltstack(&stack, NULL);
 	for (size_t k = 0; k < sizeof signals / sizeof *signals; k++)
 		sigaction(signals[k], &action, NULL);
+	/* A file that grows too large is an error of write(), not the end. */
+	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_CORE, &no_core);
+	install_bad_alloc_handler(on_no_memory, NULL);
+	install_new_handler();
+	set_terminate(abort);
 	LLVMInstallFatalErrorHandler(on_fatal_error);
 	if (timeout) {
 		action.sa_handler = on_alarm;

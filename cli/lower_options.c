@@ -195,8 +195,19 @@ static bool check(struct lower_options *options, struct tally_error *error)
 
 	if (!options->input)
 		return tally_fail(error, "no input (see --help)");
-	if (options->list)
-		return true;
+	if (options->list) {
+		const char *other = options->output		 ? "-o"
+				    : options->print_after	 ? "--print-after"
+				    : options->passes.kernel	 ? "--kernel"
+				    : options->passes.transforms ? "--transform"
+				    : options->lower.emit	 ? "--emit"
+				    : options->target		 ? "--target"
+								 : NULL;
+
+		return !other ||
+		       tally_fail(error, "--list only shows what is there: %s does not go with it",
+				  other);
+	}
 	if (!options->target) {
 		/* Neutral IR has no target, and neither has a mere check. */
 		if (options->lower.emit == TALLY_EMIT_IR ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally-lower: any kernel container in, code for any target out, sliceable and stoppable. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -92,7 +93,7 @@ static LLVMModuleRef lift(LLVMContextRef context, const struct lower_options *op
 		.kernel = options->passes.kernel};
 	LLVMModuleRef module;
 
-	lower_step("reading the input");
+	lower_step(LOWER_STEP_READ);
 	module = tally_frontend_lift(context, lift_options.file, input->data, input->size,
 				     &lift_options, error);
 	if (!module)
@@ -183,6 +184,7 @@ static bool run(struct lower_options *options, struct tally_error *error)
 	if (input.failed || !input.size)
 		return input.failed ? tally_fail(error, "out of memory")
 				    : tally_fail_at(error, options->input, 0, 0, "is empty");
+	lower_step(LOWER_STEP_READ);
 	if (options->list)
 		return lower_list(options->input, input.data, input.size, error);
 	return compile(options, &input, &out, error) && write_output(options, &out, error);
@@ -201,8 +203,11 @@ int main(int argc, char **argv)
 	}
 	if (!ok)
 		tally_error_print(&error, "tally-lower");
-	if (fflush(stdout) || ferror(stdout))
+	if (fflush(stdout) || ferror(stdout)) {
+		if (ok)
+			fprintf(stderr, "<stdout>: error: cannot write: %s\n", strerror(errno));
 		ok = false;
+	}
 	/* The process ends here: taking LLVM's data apart piece by piece would only cost time. */
 	_exit(ok ? 0 : 1);
 }

@@ -62,6 +62,8 @@ static const struct {
 
 bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error *error)
 {
+	bool none = false;
+
 	*set = 0;
 	while (*text) {
 		size_t length = strcspn(text, ","), k;
@@ -76,9 +78,10 @@ bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error 
 					  "unknown transform '%.*s' (known: slice, guard, none)",
 					  (int)length, text);
 		*set |= transforms[k].bit;
+		none |= !transforms[k].bit;
 		text += length;
 		if (*text == ',' && !*++text)
 			return tally_fail(error, "a transform is missing after the last comma");
 	}
-	return true;
+	return !none || !*set || tally_fail(error, "transform 'none' does not go with others");
 }

@@ -20,10 +20,11 @@ static void first_error_wins(void **state)
 {
 	struct tally_error error = {0};
 
-	assert_false(tally_fail_at(&error, "k.ptx", 3, 9, "unknown\ninstruction %s\n", "foo"));
+	assert_false(
+		tally_fail_at(&error, "k\n.ptx\033", 3, 9, "unknown\ninstruction %s\n", "foo"));
 	assert_false(tally_fail(&error, "later"));
 	assert_string_equal(error.message, "unknown instruction foo");
-	assert_string_equal(error.file, "k.ptx");
+	assert_string_equal(error.file, "k .ptx ");
 	assert_int_equal(error.line, 3);
 	assert_int_equal(error.column, 9);
 }
@@ -61,7 +62,7 @@ static void buffer_grows_and_ends_in_nul(void **state)
 
 static void file_is_written_whole(void **state)
 {
-	char folder[] = "/tmp/tally-base-XXXXXX", path[128], inner[160];
+	char folder[] = "/tmp/tally-base-XXXXXX", path[128], inner[160], link[160], target[8];
 	struct tally_buffer b = {0};
 	struct tally_error error = {0};
 
@@ -81,6 +82,15 @@ static void file_is_written_whole(void **state)
 	assert_false(tally_file_read(path, &b, &error)); /* a folder */
 	error = (struct tally_error){0};
 	assert_false(tally_file_write("/nowhere/at/all", "x", 1, &error));
+	/* Through a link the file is written, and the link stays one. */
+	snprintf(link, sizeof link, "%s/l", path);
+	assert_int_equal(symlink("f", link), 0);
+	error = (struct tally_error){0};
+	assert_true(tally_file_write(link, "three", 5, &error));
+	assert_true(readlink(link, target, sizeof target) == 1);
+	assert_true(tally_file_read(inner, &b, &error));
+	assert_string_equal(b.data, "three");
+	unlink(link);
 	tally_buffer_free(&b);
 	unlink(inner);
 	rmdir(path);

@@ -29,6 +29,39 @@ mkdir folder
 refused "folder" "$vadd" --target sm_80 -o folder
 refused "/nowhere/libdevice.bc" "$TALLY_SOURCE/tests/lower/maths.ll" --target sm_80 --libdevice /nowhere/libdevice.bc -o out
 
+# Names with newlines and control characters still make one line.
+refused "no name" $'no\nname' --target sm_80 -o out
+refused "x y" "$vadd" --target sm_80 --kernel $'x\ny' -o out
+refused "ou t/x" "$vadd" --target sm_80 -o $'ou\nt/x'
+printf 'BC\300\336' >$'mag\nic'
+refused "mag ic" $'mag\nic' --target sm_80 -o out
+
+# Options that contradict each other.
+refused "-o does not go with it" "$vadd" --list -o out
+refused "--target does not go with it" "$vadd" --list --target sm_80
+refused "'none' does not go with others" "$vadd" --target sm_80 --transform slice,none -o out
+
+# Without an end, or as good as.
+refused "more than 1 GiB" /dev/zero --list
+truncate -s 1T sparse
+refused "more than 4 GiB" sparse --list
+rm sparse
+
+# What cannot be written is said, whoever writes it.
+for arguments in "$vadd --list" --help --version "$vadd --target sm_80"; do
+	# shellcheck disable=SC2086
+	"$lower" $arguments >/dev/full 2>stderr.txt && fail "$arguments: status 0 on a full disk"
+	[ "$(cat stderr.txt)" = "<stdout>: error: cannot write: No space left on device" ] ||
+		{ cat stderr.txt >&2; fail "$arguments on a full disk"; }
+done
+mkdir temporary
+for target in x86-64 gfx90a sm_80; do
+	(ulimit -f 0; TMPDIR=$work/temporary exec "$lower" "$vadd" --target $target -o out) 2>stderr.cut
+	[ $? = 1 ] || fail "status with no room for a file, $target"
+	[ ! -e out ] || fail "out was written with no room for it"
+	[ -z "$(ls temporary)" ] && ! ls out.* 2>/dev/null || fail "left behind: $(ls temporary out.*)"
+done
+
 # An output that exists keeps what it holds.
 echo precious >kept
 "$lower" empty --target sm_80 -o kept 2>/dev/null && fail "empty input was taken"
@@ -54,6 +87,22 @@ for input in whole.bc whole.ptx whole.fatbin; do
 	for part in 1 4 5 17 63 64 65 200 $((size / 3)) $((size / 2)) $((size - 60)); do
 		head -c $part $input >cut
 		refused "cut" cut --target x86-64 -o out
+	done
+done
+
+# Bitcode damaged inside: LLVM's reader trusts what it reads, and runs into nothing or out of memory.
+"$lower" "$vadd" --target x86-64 --emit ir -o neutral.ll && llvm-as-22 neutral.ll -o flip.bc || fail "llvm-as"
+size=$(stat -c %s flip.bc)
+for offset in $(seq 16 23 $((size - 1))); do
+	for byte in '\377' '\177'; do
+		rm -f out
+		cp flip.bc flipped
+		printf "$byte" | dd of=flipped bs=1 seek=$offset conv=notrunc status=none
+		"$lower" flipped --emit ir -o out 2>stderr.txt
+		case $?/$(wc -l <stderr.txt)/$([ -e out ] && echo written) in
+		0/0/written | 1/1/) ;;
+		*) cat stderr.txt >&2; fail "byte $offset set to $byte" ;;
+		esac
 	done
 done
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The target machine, and the module as IR, assembly, object or shared object. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
@@ -14,7 +13,6 @@
 
 #include "backends/cpu/lower/internal.h"
 #include "backends/program.h"
-#include "base/file.h"
 
 /* Never used: these conversions flush denormals, or exist on few CPUs and would give other bits
  * there than elsewhere. */
@@ -86,44 +84,27 @@ static const char *find_linker(void)
 	return access(installed, X_OK) ? "ld.lld" : installed;
 }
 
-static bool link_in(struct cpu_lowering *l, const char *folder, const struct tally_buffer *object,
-		    struct tally_buffer *out)
+/* No file on the way: whatever ends this process leaves nothing behind. */
+static bool link_object(struct cpu_lowering *l, const struct tally_buffer *object,
+			struct tally_buffer *out)
 {
-	char input[PATH_MAX + 16], result[PATH_MAX + 16], libm[PATH_MAX], libc[PATH_MAX];
-	bool ok;
-
-	snprintf(input, sizeof input, "%s/kernels.o", folder);
-	snprintf(result, sizeof result, "%s/kernels.so", folder);
-	if (!library_path("libm.so.6", libm, l->error) ||
-	    !library_path("libc.so.6", libc, l->error) ||
-	    !tally_file_write(input, object->data, object->size, l->error))
-		return false;
+	char libm[PATH_MAX], libc[PATH_MAX];
 	const char *const arguments[] = {
-		find_linker(),	   "-shared",	 "-o", result,	      "--no-undefined",
-		"--as-needed",	   "-Bsymbolic", "-z", "noexecstack", "--strip-all",
-		"--build-id=none", input,	 libm, libc,	      NULL};
+		find_linker(),	   "-shared",		"-o", "-",	     "--no-undefined",
+		"--as-needed",	   "-Bsymbolic",	"-z", "noexecstack", "--strip-all",
+		"--build-id=none", TALLY_PROGRAM_INPUT, libm, libc,	     NULL};
 
-	ok = tally_program_run(arguments, NULL, NULL, NULL, l->error) &&
-	     tally_file_read(result, out, l->error);
-	unlink(input);
-	unlink(result);
-	return ok;
+	return library_path("libm.so.6", libm, l->error) &&
+	       library_path("libc.so.6", libc, l->error) &&
+	       tally_program_run(arguments, object, out, NULL, l->error);
 }
 
 static bool emit_shared_object(struct cpu_lowering *l, struct tally_buffer *out)
 {
-	const char *base = getenv("TMPDIR");
 	struct tally_buffer object = {0};
-	char folder[PATH_MAX];
-	bool ok;
+	bool ok = tally_lower_emit(l->module, l->machine, true, &object, l->error) &&
+		  link_object(l, &object, out);
 
-	if (!tally_lower_emit(l->module, l->machine, true, &object, l->error))
-		return false;
-	snprintf(folder, sizeof folder, "%s/tally-link-XXXXXX", base && *base ? base : "/tmp");
-	ok = mkdtemp(folder) ? link_in(l, folder, &object, out)
-			     : tally_fail(l->error, "cannot make a folder in %s: %s",
-					  base && *base ? base : "/tmp", strerror(errno));
-	rmdir(folder);
 	tally_buffer_free(&object);
 	return ok;
 }
