@@ -81,6 +81,14 @@ bool tally_lower_check_complete(LLVMModuleRef module, const char *target,
 bool tally_lower_maths(LLVMModuleRef module, bool (*selectable)(const char *name, LLVMTypeRef type),
 		       struct tally_error *error);
 
+/* How every name of that family begins. */
+#define TALLY_MATHS "tally.math."
+
+/* Turns each declared tally.math.NAME.T into a declaration of the function of the vendor's library
+ * that `name` writes for it (at most `size` bytes with the NUL). Returns how many there were. */
+unsigned tally_lower_rename_maths(LLVMModuleRef module,
+				  void (*name)(const char *operation, char *text, size_t size));
+
 /* Runs an LLVM pass pipeline ("default<O2>"); `machine` may be NULL. */
 bool tally_lower_run_pipeline(LLVMModuleRef module, const char *pipeline, void *machine,
 			      struct tally_error *error);

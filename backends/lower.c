@@ -21,13 +21,6 @@ TALLY_EMBEDDED(tally_library_ll);
 TALLY_EMBEDDED(tally_integer_ll);
 TALLY_EMBEDDED(tally_rounding_ll);
 
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 /* Whether library text defines function `name`: a line that starts with "define" names it. */
 static bool text_defines(const char *text, size_t size, const char *name)
 {
@@ -51,8 +44,8 @@ static bool text_defines(const char *text, size_t size, const char *name)
 static bool library_needed(LLVMModuleRef module, const char *text, size_t size)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !strncmp(name_of(function), "tally.", 6) &&
-		    text_defines(text, size, name_of(function)))
+		if (LLVMIsDeclaration(function) && !strncmp(tally_name(function), "tally.", 6) &&
+		    text_defines(text, size, tally_name(function)))
 			return true;
 	return false;
 }
@@ -161,7 +154,7 @@ static const char *kernel_of(LLVMModuleRef module, LLVMValueRef function)
 		found = tally_set_has(&reach, function);
 		tally_set_free(&reach);
 		if (found)
-			return name_of(kernel);
+			return tally_name(kernel);
 	}
 	return NULL;
 }
@@ -185,13 +178,13 @@ bool tally_lower_check_complete(LLVMModuleRef module, const char *target, struct
 		const char *kernel;
 		char text[128];
 
-		if (!LLVMIsDeclaration(function) || strncmp(name_of(function), "tally.", 6) ||
+		if (!LLVMIsDeclaration(function) || strncmp(tally_name(function), "tally.", 6) ||
 		    !LLVMGetFirstUse(function))
 			continue;
 		kernel = kernel_of(module, function);
 		if (!kernel)
 			continue;
-		describe(name_of(function), text, sizeof text);
+		describe(tally_name(function), text, sizeof text);
 		return tally_fail(error, "kernel '%s' uses %s, which target %s does not have",
 				  kernel, text, target);
 	}
@@ -272,7 +265,7 @@ bool tally_lower_check_vendor(LLVMModuleRef module, const char *vendor, const ch
 		return tally_fail_at(error, lock.file[0] ? lock.file : NULL, lock.line, lock.column,
 				     "kernel '%s' is locked to %s by '%s'; target %s has no such "
 				     "instruction",
-				     name_of(kernel), own, lock.instruction, target);
+				     tally_name(kernel), own, lock.instruction, target);
 	}
 	return true;
 }

@@ -285,3 +285,26 @@ bool tally_lower_maths(LLVMModuleRef module, bool (*selectable)(const char *name
 	LLVMDisposeBuilder(r.builder);
 	return ok || tally_fail(error, "out of memory");
 }
+
+unsigned tally_lower_rename_maths(LLVMModuleRef module,
+				  void (*name)(const char *operation, char *text, size_t size))
+{
+	unsigned renamed = 0;
+
+	TALLY_EACH_FUNCTION (module, function) {
+		char text[96];
+		LLVMValueRef other;
+
+		if (!LLVMIsDeclaration(function) ||
+		    strncmp(tally_name(function), TALLY_MATHS, strlen(TALLY_MATHS)))
+			continue;
+		name(tally_name(function), text, sizeof text);
+		other = LLVMGetNamedFunction(module, text);
+		if (!other)
+			other = LLVMAddFunction(module, text, LLVMGlobalGetValueType(function));
+		LLVMReplaceAllUsesWith(function, other);
+		LLVMDeleteFunction(function);
+		renamed++;
+	}
+	return renamed;
+}

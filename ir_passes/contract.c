@@ -40,13 +40,6 @@ bool tally_is_kernel(LLVMValueRef function)
 	return tally_attribute(function, TALLY_ATTR_KERNEL) != NULL;
 }
 
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 static bool starts_with(const char *text, const char *prefix)
 {
 	return !strncmp(text, prefix, strlen(prefix));
@@ -68,10 +61,10 @@ static bool check_layout(LLVMModuleRef module, struct tally_error *error)
 				  LLVMGetTarget(module));
 	if (LLVMGetFirstGlobalAlias(module))
 		return tally_fail(error, "alias '%s': neutral IR has none",
-				  name_of(LLVMGetFirstGlobalAlias(module)));
+				  tally_name(LLVMGetFirstGlobalAlias(module)));
 	if (LLVMGetFirstGlobalIFunc(module))
 		return tally_fail(error, "ifunc '%s': neutral IR has none",
-				  name_of(LLVMGetFirstGlobalIFunc(module)));
+				  tally_name(LLVMGetFirstGlobalIFunc(module)));
 	return true;
 }
 
@@ -82,7 +75,7 @@ static bool is_zero_array(LLVMTypeRef type)
 
 static bool check_shared(LLVMValueRef global, struct tally_error *error)
 {
-	const char *name = name_of(global);
+	const char *name = tally_name(global);
 	LLVMValueRef value = LLVMGetInitializer(global);
 
 	if (!value) {
@@ -105,7 +98,7 @@ static bool check_shared(LLVMValueRef global, struct tally_error *error)
 static bool check_global(LLVMValueRef global, struct tally_error *error)
 {
 	unsigned space = LLVMGetPointerAddressSpace(LLVMTypeOf(global));
-	const char *name = name_of(global);
+	const char *name = tally_name(global);
 
 	if (starts_with(name, "llvm."))
 		return true; /* llvm.used and its kind: lists for the compiler */
@@ -150,7 +143,7 @@ static bool used_under_locks(LLVMValueRef intrinsic)
 
 static bool check_declaration(LLVMValueRef function, struct tally_error *error)
 {
-	const char *name = name_of(function);
+	const char *name = tally_name(function);
 	const struct tally_operation *operation;
 	LLVMTypeRef type = LLVMGlobalGetValueType(function);
 
@@ -203,7 +196,7 @@ static bool check_value(LLVMValueRef kernel, const char *attribute, int count,
 
 	if (value && !numbers_ok(value, count, false))
 		return tally_fail(error, "kernel '%s': attribute \"%s\"=\"%s\" is not %s",
-				  name_of(kernel), attribute, value,
+				  tally_name(kernel), attribute, value,
 				  count == 1 ? "a positive number" : "three positive numbers");
 	return true;
 }
@@ -219,23 +212,23 @@ static bool check_variant(LLVMValueRef kernel, struct tally_error *error)
 	if (!variant)
 		return true;
 	if (strcmp(variant, "slice") && strcmp(variant, "guard") && strcmp(variant, "slice,guard"))
-		return tally_fail(error, "kernel '%s': unknown variant '%s'", name_of(kernel),
+		return tally_fail(error, "kernel '%s': unknown variant '%s'", tally_name(kernel),
 				  variant);
 	if (!tally_attribute(kernel, TALLY_ATTR_OF))
-		return tally_fail(error, "kernel '%s': variant without \"%s\"", name_of(kernel),
+		return tally_fail(error, "kernel '%s': variant without \"%s\"", tally_name(kernel),
 				  TALLY_ATTR_OF);
 	type = count ? tally_param_byval(kernel, count - 1) : NULL;
 	if (!type ||
 	    LLVMABISizeOfType(LLVMGetModuleDataLayout(module), type) != sizeof(struct tally_launch))
 		return tally_fail(error,
 				  "kernel '%s': its last parameter is no struct tally_launch",
-				  name_of(kernel));
+				  tally_name(kernel));
 	return true;
 }
 
 static bool check_kernel(LLVMValueRef kernel, struct tally_error *error)
 {
-	const char *name = name_of(kernel), *warp = tally_attribute(kernel, TALLY_ATTR_WARP);
+	const char *name = tally_name(kernel), *warp = tally_attribute(kernel, TALLY_ATTR_WARP);
 	LLVMTypeRef type = LLVMGlobalGetValueType(kernel);
 
 	if (LLVMIsDeclaration(kernel))
@@ -272,7 +265,7 @@ static bool check_kernel(LLVMValueRef kernel, struct tally_error *error)
 static bool check_device_function(LLVMValueRef function, struct tally_error *error)
 {
 	static const char *const forbidden[] = {"noinline", "optnone"};
-	const char *name = name_of(function);
+	const char *name = tally_name(function);
 
 	if (LLVMGetLinkage(function) != LLVMInternalLinkage &&
 	    LLVMGetLinkage(function) != LLVMPrivateLinkage)
@@ -297,7 +290,7 @@ static bool violation(struct walk *walk, LLVMValueRef instruction, const char *w
 {
 	char text[256];
 
-	return tally_fail(walk->error, "function '%s': %s: %s", name_of(walk->function), what,
+	return tally_fail(walk->error, "function '%s': %s: %s", tally_name(walk->function), what,
 			  tally_instruction_text(instruction, text, sizeof text));
 }
 
@@ -397,15 +390,15 @@ static bool check_function(LLVMValueRef function, struct tally_error *error)
 	struct walk walk = {.function = function, .error = error};
 	LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(function));
 
-	if (starts_with(name_of(function), "tally.") && !tally_is_kernel(function))
+	if (starts_with(tally_name(function), "tally.") && !tally_is_kernel(function))
 		return tally_fail(error, "operation '%s' is defined in neutral IR",
-				  name_of(function));
+				  tally_name(function));
 	for (size_t k = 0; k < sizeof bound / sizeof *bound; k++)
 		if (tally_attribute(function, bound[k]))
-			return tally_fail(error, "function '%s' carries \"%s\"", name_of(function),
-					  bound[k]);
+			return tally_fail(error, "function '%s' carries \"%s\"",
+					  tally_name(function), bound[k]);
 	if (LLVMHasPersonalityFn(function))
-		return tally_fail(error, "function '%s' handles exceptions", name_of(function));
+		return tally_fail(error, "function '%s' handles exceptions", tally_name(function));
 	if (!(tally_is_kernel(function) ? check_kernel(function, error)
 					: check_device_function(function, error)))
 		return false;
@@ -429,7 +422,7 @@ static bool check_locks(LLVMValueRef function, struct tally_error *error)
 			return tally_fail(error,
 					  "function '%s' calls '%s', which is locked to %s by %s, "
 					  "but is not locked itself",
-					  name_of(caller), name_of(function),
+					  tally_name(caller), tally_name(function),
 					  tally_attribute(function, TALLY_ATTR_VENDOR),
 					  tally_attribute(function, TALLY_ATTR_LOCKED));
 	}

@@ -85,6 +85,14 @@ void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params);
  * target-features, noinline, optnone, uniform-work-group-size, frame-pointer and the like. */
 void tally_strip_target_attributes(LLVMValueRef function);
 
+/* The name of a function, global, block or instruction; "" when it has none. Owned by LLVM. */
+static inline const char *tally_name(LLVMValueRef value)
+{
+	size_t length;
+
+	return LLVMGetValueName2(value, &length);
+}
+
 /* Whether `name` is an intrinsic of one machine (machine_names.c). All others are portable. */
 bool tally_is_machine_intrinsic(const char *name);
 

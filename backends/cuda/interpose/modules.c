@@ -261,32 +261,21 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 	return result;
 }
 
-CUresult cuModuleUnload(CUmodule hmod)
-{
-	CUresult result;
-	void *image = NULL;
-
-	if (tally_enter() && tally_on()) {
-		tally_drain_all();
-		image = tally_module_forget(hmod);
+/* Both doors out: whatever runs is finished first, the image that was kept goes with the module. */
+#define UNLOAD(symbol, type)                                                                       \
+	CUresult symbol(type module)                                                               \
+	{                                                                                          \
+		CUresult result;                                                                   \
+		void *image = NULL;                                                                \
+                                                                                                   \
+		if (tally_enter() && tally_on()) {                                                 \
+			tally_drain_all();                                                         \
+			image = tally_module_forget(module);                                       \
+		}                                                                                  \
+		result = TALLY_REAL(symbol)(module);                                               \
+		free(image);                                                                       \
+		tally_leave();                                                                     \
+		return result;                                                                     \
 	}
-	result = TALLY_REAL(cuModuleUnload)(hmod);
-	free(image);
-	tally_leave();
-	return result;
-}
-
-CUresult cuLibraryUnload(CUlibrary library)
-{
-	CUresult result;
-	void *image = NULL;
-
-	if (tally_enter() && tally_on()) {
-		tally_drain_all();
-		image = tally_module_forget(library);
-	}
-	result = TALLY_REAL(cuLibraryUnload)(library);
-	free(image);
-	tally_leave();
-	return result;
-}
+UNLOAD(cuModuleUnload, CUmodule)
+UNLOAD(cuLibraryUnload, CUlibrary)

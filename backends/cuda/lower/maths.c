@@ -10,45 +10,13 @@
 #include "base/buffer.h"
 #include "ir_passes/ir.h"
 
-#define PREFIX "tally.math."
-
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 /* "tally.math.erf.f32" is libdevice's __nv_erff, "tally.math.erf.f64" its __nv_erf. */
 static void libdevice_name(const char *operation, char *name, size_t size)
 {
-	const char *base = operation + strlen(PREFIX), *dot = strchr(base, '.');
+	const char *base = operation + strlen(TALLY_MATHS), *dot = strchr(base, '.');
 
 	snprintf(name, size, "__nv_%.*s%s", (int)(dot ? dot - base : (long)strlen(base)), base,
 		 dot && !strcmp(dot, ".f32") ? "f" : "");
-}
-
-/* Turns declarations of tally.math.* into declarations of libdevice's functions; their number. */
-static int rename_all(LLVMModuleRef module)
-{
-	int renamed = 0;
-
-	TALLY_EACH_FUNCTION (module, function) {
-		char name[96];
-		LLVMValueRef other;
-
-		if (!LLVMIsDeclaration(function) ||
-		    strncmp(name_of(function), PREFIX, strlen(PREFIX)))
-			continue;
-		libdevice_name(name_of(function), name, sizeof name);
-		other = LLVMGetNamedFunction(module, name);
-		if (!other)
-			other = LLVMAddFunction(module, name, LLVMGlobalGetValueType(function));
-		LLVMReplaceAllUsesWith(function, other);
-		LLVMDeleteFunction(function);
-		renamed++;
-	}
-	return renamed;
 }
 
 /* Where toolkits put it, below the folder that a variable names or a fixed one. */
@@ -108,7 +76,7 @@ static bool find_libdevice(char *path, size_t size)
 static LLVMValueRef find_open(LLVMModuleRef module)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !strncmp(name_of(function), "__nv_", 5) &&
+		if (LLVMIsDeclaration(function) && !strncmp(tally_name(function), "__nv_", 5) &&
 		    LLVMGetFirstUse(function))
 			return function;
 	return NULL;
@@ -119,7 +87,7 @@ bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_
 	char path[PATH_MAX];
 	LLVMValueRef open;
 
-	if (!rename_all(module))
+	if (!tally_lower_rename_maths(module, libdevice_name))
 		return true;
 	if (!libdevice) {
 		if (!find_libdevice(path, sizeof path))
@@ -128,7 +96,7 @@ bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_
 					  "/usr/local/cuda: install the CUDA compiler (package "
 					  "cuda-nvcc or nvidia-cuda-toolkit) or name it with "
 					  "--libdevice",
-					  name_of(find_open(module)));
+					  tally_name(find_open(module)));
 		libdevice = path;
 	}
 	if (!tally_lower_link_bitcode(module, libdevice, error))
@@ -136,6 +104,6 @@ bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_
 	open = find_open(module);
 	if (open)
 		return tally_fail(error, "libdevice (%s) has no function %s", libdevice,
-				  name_of(open));
+				  tally_name(open));
 	return true;
 }

@@ -6,13 +6,6 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 /* Adds the functions that call a member of `set`, again and again. */
 static void add_callers(struct tally_set *set, LLVMValueRef member)
 {
@@ -53,7 +46,7 @@ static bool refuse(LLVMValueRef function, struct tally_error *error)
 	return tally_fail(error,
 			  "device function '%s' ends its thread and %s: AMD machines can only "
 			  "return from the kernel, so it would have to be inlined",
-			  name_of(function),
+			  tally_name(function),
 			  tally_address_taken(function) ? "is called through a pointer"
 							: "calls itself");
 }
@@ -77,7 +70,7 @@ bool tally_hip_exit(LLVMModuleRef module, struct tally_error *error)
 		if (tally_is_kernel(function) &&
 		    !tally_visit_instructions(function, replace_exit, NULL))
 			return tally_fail(error, "kernel '%s': an exit is followed by code",
-					  name_of(function));
+					  tally_name(function));
 	TALLY_EACH_USE (operation, use) {
 		LLVMValueRef user = LLVMGetUser(use);
 

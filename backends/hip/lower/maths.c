@@ -12,8 +12,6 @@
 
 TALLY_EMBEDDED(tally_hip_maths_ll);
 
-#define PREFIX "tally.math."
-
 /* Names that differ; all others are __ocml_NAME_T. */
 static const struct {
 	const char *neutral, *ocml;
@@ -23,49 +21,24 @@ static const struct {
 	{"rnorm4d", "rlen4"}, {"normcdf", "ncdf"},     {"normcdfinv", "ncdfinv"},
 };
 
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 static void ocml_name(const char *operation, char *name, size_t size)
 {
 	char base[64];
-	const char *dot = strchr(operation + strlen(PREFIX), '.'), *own = base;
+	const char *dot = strchr(operation + strlen(TALLY_MATHS), '.'), *own = base;
 
-	snprintf(base, sizeof base, "%.*s", (int)(dot - operation - (long)strlen(PREFIX)),
-		 operation + strlen(PREFIX));
+	snprintf(base, sizeof base, "%.*s", (int)(dot - operation - (long)strlen(TALLY_MATHS)),
+		 operation + strlen(TALLY_MATHS));
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)
 		if (!strcmp(names[k].neutral, base))
 			own = names[k].ocml;
 	snprintf(name, size, "__ocml_%s_%s", own, dot + 1);
 }
 
-static void rename_all(LLVMModuleRef module)
-{
-	TALLY_EACH_FUNCTION (module, function) {
-		char name[96];
-		LLVMValueRef other;
-
-		if (!LLVMIsDeclaration(function) ||
-		    strncmp(name_of(function), PREFIX, strlen(PREFIX)))
-			continue;
-		ocml_name(name_of(function), name, sizeof name);
-		other = LLVMGetNamedFunction(module, name);
-		if (!other)
-			other = LLVMAddFunction(module, name, LLVMGlobalGetValueType(function));
-		LLVMReplaceAllUsesWith(function, other);
-		LLVMDeleteFunction(function);
-	}
-}
-
 /* A function of ocml's that the module uses and that has no body. */
 static LLVMValueRef find_open(LLVMModuleRef module)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !strncmp(name_of(function), "__ocml_", 7) &&
+		if (LLVMIsDeclaration(function) && !strncmp(tally_name(function), "__ocml_", 7) &&
 		    LLVMGetFirstUse(function))
 			return function;
 	return NULL;
@@ -131,7 +104,7 @@ bool tally_hip_maths(LLVMModuleRef module, const struct tally_hip_target *target
 				      (size_t)(tally_hip_maths_ll_end - tally_hip_maths_ll),
 				      "hip/maths.ll", error))
 		return false;
-	rename_all(module);
+	tally_lower_rename_maths(module, ocml_name);
 	open = find_open(module);
 	if (!open)
 		return true;
@@ -140,12 +113,12 @@ bool tally_hip_maths(LLVMModuleRef module, const struct tally_hip_target *target
 				  "%s needs ocml.bc, which is not in /usr/lib/x86_64-linux-gnu/"
 				  "amdgcn/bitcode or /opt/rocm: install package rocm-device-libs "
 				  "or name its folder with --rocm-device-libs",
-				  name_of(open));
+				  tally_name(open));
 	if (!tally_lower_link_bitcode(module, path, error))
 		return false;
 	define_controls(module, target, shape);
 	open = find_open(module);
 	if (open)
-		return tally_fail(error, "ocml (%s) has no function %s", path, name_of(open));
+		return tally_fail(error, "ocml (%s) has no function %s", path, tally_name(open));
 	return true;
 }

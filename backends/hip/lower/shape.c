@@ -7,13 +7,6 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
-static const char *name_of(LLVMValueRef value)
-{
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
 /* Operations over lanes whose masks, in the contract, have 32 bits. */
 static bool has_lane_mask(const char *name)
 {
@@ -39,7 +32,7 @@ static bool check_masks(LLVMModuleRef module, struct tally_error *error)
 			continue;
 		tally_reach(&reach, kernel);
 		TALLY_EACH_FUNCTION (module, function)
-			if (LLVMIsDeclaration(function) && has_lane_mask(name_of(function)) &&
+			if (LLVMIsDeclaration(function) && has_lane_mask(tally_name(function)) &&
 			    tally_set_has(&reach, function))
 				found = function;
 		tally_set_free(&reach);
@@ -47,7 +40,7 @@ static bool check_masks(LLVMModuleRef module, struct tally_error *error)
 			return tally_fail(error,
 					  "kernel '%s' means warps of 64 lanes and uses %s, whose "
 					  "mask has 32",
-					  name_of(kernel), name_of(found));
+					  tally_name(kernel), tally_name(found));
 	}
 	return true;
 }
@@ -60,7 +53,7 @@ static bool sees_lanes(LLVMModuleRef module, LLVMValueRef kernel)
 
 	tally_reach(&reach, kernel);
 	TALLY_EACH_FUNCTION (module, function) {
-		const char *name = name_of(function);
+		const char *name = tally_name(function);
 
 		if (LLVMIsDeclaration(function) && tally_set_has(&reach, function))
 			sees |= has_lane_mask(name) || !strncmp(name, "tally.lane.", 11) ||
@@ -89,7 +82,8 @@ bool tally_hip_shape(LLVMModuleRef module, const struct tally_hip_target *target
 			return tally_fail(error,
 					  "kernels '%s' and '%s' mean warps of %u and %u lanes: "
 					  "lower them apart, with --kernel",
-					  name_of(first), name_of(kernel), shape->warp, lanes);
+					  tally_name(first), tally_name(kernel), shape->warp,
+					  lanes);
 		first = kernel;
 		shape->warp = lanes;
 	}
@@ -97,6 +91,6 @@ bool tally_hip_shape(LLVMModuleRef module, const struct tally_hip_target *target
 	shape->wave = shape->warp == 64 ? 64 : target->wave;
 	if (shape->wave == 64 && target->wave == 32 && !target->both)
 		return tally_fail(error, "kernel '%s' means warps of 64 lanes; %s has 32",
-				  name_of(first), target->name);
+				  tally_name(first), target->name);
 	return shape->warp == 32 || check_masks(module, error);
 }
