@@ -94,6 +94,10 @@ void tally_guard_open(struct tally_device *device);
  * when the gate was last closed. */
 bool tally_guard_look(struct tally_device *device);
 
+/* Whether the gate is closed and launches that were under way have neither ended nor been seen to
+ * stop: how long a stop took is known only as well as somebody looks. Device lock held. */
+bool tally_guard_draining(const struct tally_device *device);
+
 /* At exit: opens the gate for good and starts everything again. */
 void tally_guard_leave(struct tally_device *device);
 

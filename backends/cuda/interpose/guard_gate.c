@@ -76,6 +76,17 @@ bool tally_guard_look(struct tally_device *d)
 	return left;
 }
 
+bool tally_guard_draining(const struct tally_device *d)
+{
+	if (!d->closed)
+		return false;
+	for (const struct tally_context *c = d->contexts; c; c = c->next)
+		for (const struct tally_stream *s = c->streams; s; s = s->next)
+			if (s->guard && s->guard->left != s->guard->entered && !s->guard->noted)
+				return true;
+	return false;
+}
+
 void tally_guard_leave(struct tally_device *d)
 {
 	pthread_mutex_lock(&d->lock);

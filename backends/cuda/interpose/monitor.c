@@ -14,12 +14,14 @@
 #include "backends/cuda/interpose/state.h"
 #include "base/futex.h"
 
-#define MS	     1000000ll
-#define STACK_BYTES  (512 * 1024)
-#define CHECK_NS     (200 * MS) /* the daemon is gone within this time, give or take */
-#define LULL_NS	     (1 * MS)
-#define LONG_LULL_NS (16 * MS)
-#define IDLE_NS	     (1000 * MS) /* after so long without activity the ticks end */
+#define MS	      1000000ll
+#define STACK_BYTES   (512 * 1024)
+#define CHECK_NS      (200 * MS) /* the daemon is gone within this time, give or take */
+#define LULL_NS	      (1 * MS)
+#define LONG_LULL_NS  (16 * MS)
+#define DRAIN_NS      (MS / 4)	  /* while a stop is under way, between looks: sleeping, */
+#define DRAIN_SPIN_NS (MS / 200)  /* spinning */
+#define IDLE_NS	      (1000 * MS) /* after so long without activity the ticks end */
 
 bool tally_must_yield(struct tally_device *d)
 {
@@ -48,7 +50,8 @@ static bool join(struct tally_device *d, struct tally_error *error)
 {
 	struct tally_client *client = atomic_load(&d->client);
 	struct tally_client_options options = {.priority = tally_process.config.priority,
-					       .name = tally_process.config.name};
+					       .name = tally_process.config.name,
+					       .device_name = d->name};
 
 	if (client)
 		return tally_client_reconnect(client, error);
@@ -127,6 +130,8 @@ static int64_t mirror(struct tally_device *d)
 	else if (!yield && d->closed)
 		tally_guard_open(d);
 	left = tally_guard_look(d);
+	if (tally_guard_draining(d))
+		return DRAIN_NS;
 	if (left)
 		return LULL_NS;
 	return atomic_load(&d->active) ? 2 * LULL_NS : CHECK_NS;
@@ -148,13 +153,13 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
 
 /* On a GPU the gate has to close within microseconds: while launches are in flight the board is
  * watched without sleeping, for at most a millisecond at a time. */
-static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch)
+static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch, int64_t most)
 {
 	uint64_t until;
 
 	if (d->cpu || !atomic_load(&d->in_flight))
 		return false;
-	until = tally_now() + LULL_NS;
+	until = tally_now() + (most == DRAIN_NS ? DRAIN_SPIN_NS : LULL_NS);
 	while (tally_client_epoch(client) == epoch && tally_now() < until)
 		__builtin_ia32_pause();
 	return true;
@@ -194,7 +199,7 @@ static void *monitor(void *argument)
 			most = mirror(d);
 		look_for_lull(d, &w, now);
 		pthread_mutex_unlock(&d->lock);
-		if (guards && client && !spin(d, client, epoch))
+		if (guards && client && !spin(d, client, epoch, most))
 			tally_client_wait(client, epoch, most);
 		else if (!guards || !client)
 			sleep_alone(d, &w, now);

@@ -156,6 +156,7 @@ static struct tally_device *create(CUdevice ordinal)
 	if (!TALLY_DRIVER(cuDeviceGetUuid_v2)(&uuid, ordinal) ||
 	    !TALLY_DRIVER(cuDeviceGetUuid)(&uuid, ordinal))
 		memcpy(d->uuid, uuid.bytes, sizeof d->uuid);
+	TALLY_DRIVER(cuDeviceGetName)(d->name, sizeof d->name, ordinal);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->activity_lock, NULL);
 	pthread_condattr_init(&monotonic);

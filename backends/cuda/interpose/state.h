@@ -74,7 +74,8 @@ struct tally_context {
 struct tally_device {
 	CUdevice ordinal;
 	uint8_t uuid[16];
-	bool cpu; /* the CPU device: waiting threads must sleep, never spin */
+	char name[64]; /* as the driver calls it */
+	bool cpu;      /* the CPU device: waiting threads must sleep, never spin */
 	struct tally_device *next;
 
 	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
