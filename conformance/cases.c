@@ -3,7 +3,7 @@
 #include "conformance/cases.h"
 
 const struct conformance_case *const conformance_groups[] = {
-	cases_basic, cases_sync, cases_atomic, cases_maths, cases_program, NULL,
+	cases_basic, cases_sync, cases_atomic, cases_maths, cases_matrix, cases_program, NULL,
 };
 
 uint32_t case_blocks(const struct conformance_case *c)

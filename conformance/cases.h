@@ -48,7 +48,7 @@ struct conformance_case {
 extern const struct conformance_case *const conformance_groups[]; /* NULL-terminated */
 /* Each group ends with a case without a name. */
 extern const struct conformance_case cases_basic[], cases_sync[], cases_atomic[], cases_maths[],
-	cases_program[];
+	cases_matrix[], cases_program[];
 
 uint32_t case_blocks(const struct conformance_case *c);
 uint32_t case_threads(const struct conformance_case *c);

@@ -32,10 +32,13 @@ enum tally_address_space {
 #define TALLY_ATTR_VENDOR      "tally.vendor"
 #define TALLY_ATTR_LOCKED      "tally.locked"
 
+/* The most that an operation takes (wmma.mma: 24), and that one gives. */
+enum { TALLY_OPERATION_ARGUMENTS = 32, TALLY_OPERATION_RESULTS = 8 };
+
 /*
  * One operation of the contract. `signature` is the return type then the arguments in a short code:
- * v void, b i1, i i32, l i64, h half, y bfloat, f float, d double, p ptr; "{ib}" the pair {i32,
- * i1}.
+ * v void, b i1, i i32, l i64, h half, y bfloat, f float, d double, p ptr, g and q ptr to global and
+ * to shared memory; "{ib}" the pair {i32, i1}.
  */
 struct tally_operation {
 	const char *name; /* "tally.barrier" */
@@ -51,6 +54,10 @@ struct tally_operation {
 
 /* The operation of that name, or NULL. The `tally.math.NAME.T` family is answered too. */
 const struct tally_operation *tally_operation_find(const char *name);
+
+struct tally_matrix_form;
+/* The form (matrix.h) and its number in matrix.def of a matrix operation, or NULL. */
+const struct tally_matrix_form *tally_matrix_find(const char *name, unsigned *index);
 
 /*
  * The declaration of operation `name` in `module`, made when missing, with the attributes that its

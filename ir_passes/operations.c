@@ -4,6 +4,7 @@
 
 #include "ir_passes/contract.h"
 #include "ir_passes/ir.h"
+#include "ir_passes/matrix.h"
 
 /* clang-format off */
 #define PURE(name, signature)	     {"tally." name, signature, TALLY_OP_PURE}
@@ -71,6 +72,11 @@ static const struct tally_operation operations[] = {
 	CONVERGENT("reduce.or", "iii"), CONVERGENT("reduce.xor", "iii"),
 	CONVERGENT("elect", "{ib}i"),
 	CONVERGENT("guard.enter", "bpi"),
+
+	/* Matrices of a warp. */
+#define FORM(name, signature, ...) {name, signature, TALLY_OP_CONVERGENT},
+#include "ir_passes/matrix.def"
+#undef FORM
 
 	/* Memory. */
 	PURE("is.global", "bp"), PURE("is.shared", "bp"), PURE("is.constant", "bp"),
@@ -161,6 +167,10 @@ static LLVMTypeRef type_of_code(LLVMContextRef context, char code)
 		return LLVMDoubleTypeInContext(context);
 	case 'p':
 		return LLVMPointerTypeInContext(context, TALLY_AS_GENERIC);
+	case 'g':
+		return LLVMPointerTypeInContext(context, TALLY_AS_GLOBAL);
+	case 'q':
+		return LLVMPointerTypeInContext(context, TALLY_AS_SHARED);
 	default:
 		return LLVMVoidTypeInContext(context);
 	}
@@ -169,7 +179,7 @@ static LLVMTypeRef type_of_code(LLVMContextRef context, char code)
 /* Reads one type of a signature and moves `*code` behind it. */
 static LLVMTypeRef next_type(LLVMContextRef context, const char **code)
 {
-	LLVMTypeRef members[4];
+	LLVMTypeRef members[TALLY_OPERATION_RESULTS];
 	unsigned count = 0;
 
 	if (**code != '{')
@@ -180,9 +190,40 @@ static LLVMTypeRef next_type(LLVMContextRef context, const char **code)
 	return LLVMStructTypeInContext(context, members, count, 0);
 }
 
+static const struct tally_matrix_form matrix_forms[] = {
+#define FORM(name, signature, ptx, kind, m, n, k, a, b, c, d, flags, sm)                           \
+	{name,                                                                                     \
+	 signature,                                                                                \
+	 ptx,                                                                                      \
+	 TALLY_MATRIX_##kind,                                                                      \
+	 m,                                                                                        \
+	 n,                                                                                        \
+	 k,                                                                                        \
+	 TALLY_MATRIX_##a,                                                                         \
+	 TALLY_MATRIX_##b,                                                                         \
+	 TALLY_MATRIX_##c,                                                                         \
+	 TALLY_MATRIX_##d,                                                                         \
+	 flags,                                                                                    \
+	 sm},
+#include "ir_passes/matrix.def"
+#undef FORM
+};
+
+const struct tally_matrix_form *tally_matrix_find(const char *name, unsigned *index)
+{
+	for (unsigned i = 0; i < sizeof matrix_forms / sizeof *matrix_forms; i++) {
+		if (strcmp(matrix_forms[i].name, name))
+			continue;
+		if (index)
+			*index = i;
+		return &matrix_forms[i];
+	}
+	return NULL;
+}
+
 LLVMTypeRef tally_operation_type(LLVMContextRef context, const struct tally_operation *operation)
 {
-	LLVMTypeRef arguments[8];
+	LLVMTypeRef arguments[TALLY_OPERATION_ARGUMENTS];
 	unsigned count = 0;
 	const char *code = operation->signature;
 	LLVMTypeRef result = next_type(context, &code);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TALLY_CPU_ABI_VERSION	1
+#define TALLY_CPU_ABI_VERSION	2
 #define TALLY_CPU_MODULE_SYMBOL "tally_cpu_module"
 
 struct tally_cpu_block;
@@ -63,6 +63,7 @@ enum tally_cpu_operation {
 	TALLY_CPU_REDUCE_OR,
 	TALLY_CPU_REDUCE_XOR,
 	TALLY_CPU_ELECT,
+	TALLY_CPU_MATRIX, /* form in the upper 24 bits, `value`: a struct tally_cpu_matrix */
 	TALLY_CPU_OPERATION_COUNT,
 };
 
@@ -81,6 +82,16 @@ struct tally_cpu_thread {
 	uint64_t value;
 	uint32_t b, c;	 /* of a shuffle */
 	uint64_t result; /* low half the i32 (or only) result, bit 32 the predicate of a pair */
+};
+
+/*
+ * Registers of a matrix operation (ir_passes/matrix.def): what it gives, what it takes. One word a
+ * register or address, narrow ones in the low bits.
+ */
+enum { TALLY_CPU_MATRIX_RESULTS = 8, TALLY_CPU_MATRIX_SOURCES = 32 };
+struct tally_cpu_matrix {
+	uint64_t result[TALLY_CPU_MATRIX_RESULTS];
+	uint64_t source[TALLY_CPU_MATRIX_SOURCES];
 };
 
 /* Directed rounding, for services->round32 and round64: operation * 4 + direction. */

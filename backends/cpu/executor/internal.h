@@ -82,6 +82,9 @@ void tally_cpu_run_threads(struct tally_cpu_worker *worker, const struct tally_c
 bool tally_cpu_resolve_warp(struct tally_cpu_worker *worker, struct tally_cpu_warp *warp,
 			    struct tally_cpu_thread *threads);
 
+/* Carries out the matrix operation that the lanes of `set` are in (matrix.c). */
+void tally_cpu_resolve_matrix(struct tally_cpu_thread *threads, uint32_t set);
+
 /* Releases the barriers that are complete (barrier.c); returns whether there were any. */
 bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps);
 

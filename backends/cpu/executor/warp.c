@@ -192,6 +192,7 @@ static const struct {
 	[TALLY_CPU_REDUCE_OR] = {"reduce.or", resolve_or},
 	[TALLY_CPU_REDUCE_XOR] = {"reduce.xor", resolve_xor},
 	[TALLY_CPU_ELECT] = {"elect", resolve_elect},
+	[TALLY_CPU_MATRIX] = {"a matrix operation", tally_cpu_resolve_matrix},
 };
 
 const char *tally_cpu_operation_name(uint32_t operation)

@@ -53,6 +53,8 @@ bool cpu_find_kernels(struct cpu_lowering *l);
 bool cpu_prepare_numerics(struct cpu_lowering *l);
 /* half.c: 16-bit floating point that the target would do with calls or with flushing. */
 bool cpu_prepare_half(struct cpu_lowering *l);
+/* matrix.c: bodies of the matrix operations that the module declares. */
+bool cpu_make_matrix(struct cpu_lowering *l);
 /* math.c: what the textual libraries leave to libm and the executor. With `all`, an operation that
  * still has no meaning is an error. */
 bool cpu_resolve_math(struct cpu_lowering *l, bool all);

@@ -190,6 +190,7 @@ static const struct {
 	{"variables", cpu_open_variables},
 	{"numerics", cpu_prepare_numerics},
 	{"half", cpu_prepare_half},
+	{"matrix", cpu_make_matrix},
 	{"libraries", link_libraries},
 	{"inline", cpu_inline},
 	{"contexts", cpu_thread_contexts},

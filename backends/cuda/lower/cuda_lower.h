@@ -26,6 +26,10 @@ enum { TALLY_CUDA_NEWEST_PTX = 90 };
  */
 bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_error *error);
 
+/* Gives bodies to the matrix operations that the target has; others stay without one. */
+bool tally_cuda_matrix(LLVMModuleRef module, const struct tally_cuda_target *target,
+		       struct tally_error *error);
+
 /* After optimisation: atomicrmw with the order and scope that the IR asks for. */
 bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *target,
 			struct tally_error *error);

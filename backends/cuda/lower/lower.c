@@ -187,7 +187,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	if (!machine)
 		return false;
 	set_machine(module, machine);
-	ok = link_all(module, target, options, error);
+	ok = tally_cuda_matrix(module, target, error) && link_all(module, target, options, error);
 	if (ok) {
 		tally_lower_internalise(module);
 		tally_lower_stats(options, "link");

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix operations of a warp on NVIDIA's GPUs: the instruction that each one is named after. */
+#include <string.h>
+
+#include "backends/cuda/lower/cuda_lower.h"
+#include "base/buffer.h"
+#include "ir_passes/ir.h"
+#include "ir_passes/matrix.h"
+
+/* The text and constraints of one instruction, and its inputs. */
+struct instruction {
+	struct tally_buffer text, constraints;
+	LLVMValueRef input[TALLY_OPERATION_ARGUMENTS];
+	LLVMTypeRef type[TALLY_OPERATION_ARGUMENTS];
+	unsigned inputs, number; /* of the next operand in the text */
+};
+
+static char letter(LLVMTypeRef type)
+{
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMFloatTypeKind:
+		return 'f';
+	case LLVMDoubleTypeKind:
+		return 'd';
+	default:
+		return LLVMGetIntTypeWidth(type) == 64 ? 'l' : 'r';
+	}
+}
+
+/* "{$4,$5}" of `count` registers. */
+static void print_vector(struct instruction *i, unsigned count)
+{
+	for (unsigned k = 0; k < count; k++)
+		tally_buffer_print(&i->text, "%s$%u", k ? "," : "{", i->number++);
+	tally_buffer_print(&i->text, "}");
+}
+
+static void add_inputs(struct instruction *i, LLVMBuilderRef builder, LLVMValueRef function)
+{
+	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+
+	for (unsigned k = 0; k < LLVMCountParams(function); k++) {
+		LLVMValueRef v = LLVMGetParam(function, k);
+
+		/* Shared addresses have 32 bits: what the source computed them in. */
+		if (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMPointerTypeKind)
+			v = LLVMBuildPtrToInt(builder, v,
+					      LLVMGetPointerAddressSpace(LLVMTypeOf(v)) ==
+							      TALLY_AS_SHARED
+						      ? LLVMInt32TypeInContext(context)
+						      : LLVMInt64TypeInContext(context),
+					      "");
+		i->input[k] = v;
+		i->type[k] = LLVMTypeOf(v);
+		tally_buffer_print(&i->constraints, "%s%c", i->constraints.size ? "," : "",
+				   letter(i->type[k]));
+	}
+	i->inputs = LLVMCountParams(function);
+}
+
+/* How many registers hold a fragment of so many elements; those of f64 are counted, not their bits.
+ */
+static unsigned registers(uint8_t type, unsigned elements)
+{
+	static const uint8_t bits[] = {
+		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16, [TALLY_MATRIX_TF32] = 32,
+		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 32,  [TALLY_MATRIX_U8] = 8,
+		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	   [TALLY_MATRIX_S4] = 4,
+		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,
+	};
+
+	return elements * bits[type] / 32 / 32;
+}
+
+static void print_operands(struct instruction *i, const struct tally_matrix_form *f,
+			   unsigned results, unsigned arguments)
+{
+	bool wmma = f->kind == TALLY_MATRIX_WMMA;
+	unsigned a = wmma ? 8 : registers(f->a, f->m * f->k);
+	unsigned b = wmma ? 8 : registers(f->b, f->k * f->n);
+
+	switch (f->kind) {
+	case TALLY_MATRIX_MMA:
+	case TALLY_MATRIX_WMMA:
+		print_vector(i, results);
+		tally_buffer_print(&i->text, ", ");
+		print_vector(i, a);
+		tally_buffer_print(&i->text, ", ");
+		print_vector(i, b);
+		tally_buffer_print(&i->text, ", ");
+		print_vector(i, arguments - a - b);
+		break;
+	case TALLY_MATRIX_MOVE:
+		tally_buffer_print(&i->text, "$0, $1");
+		break;
+	case TALLY_MATRIX_STORE:
+	case TALLY_MATRIX_WMMA_D:
+		tally_buffer_print(&i->text, "[$%u], ", i->number++);
+		print_vector(i, arguments - (f->kind == TALLY_MATRIX_STORE ? 1 : 2));
+		break;
+	default:
+		print_vector(i, results);
+		tally_buffer_print(&i->text, ", [$%u]", i->number++);
+	}
+	if (f->kind >= TALLY_MATRIX_WMMA_A && f->kind <= TALLY_MATRIX_WMMA_D)
+		tally_buffer_print(&i->text, ", $%u", i->number++);
+}
+
+/* Multiplications touch registers only and may be merged and moved among others. */
+static bool touches_memory(const struct tally_matrix_form *f)
+{
+	return f->kind != TALLY_MATRIX_MMA && f->kind != TALLY_MATRIX_WMMA &&
+	       f->kind != TALLY_MATRIX_MOVE;
+}
+
+static bool make_body(LLVMValueRef function, const struct tally_matrix_form *f,
+		      struct tally_error *error)
+{
+	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+	LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
+	LLVMTypeRef result = LLVMGetReturnType(LLVMGlobalGetValueType(function)), type;
+	struct instruction i = {0};
+	bool is_struct = LLVMGetTypeKind(result) == LLVMStructTypeKind;
+	bool is_void = LLVMGetTypeKind(result) == LLVMVoidTypeKind, ok, memory = touches_memory(f);
+	unsigned results = is_struct ? LLVMCountStructElementTypes(result) : !is_void;
+	LLVMValueRef code, call;
+
+	LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, ""));
+	for (unsigned k = 0; k < results; k++)
+		tally_buffer_print(
+			&i.constraints, "%s=%c", k ? "," : "",
+			letter(is_struct ? LLVMStructGetTypeAtIndex(result, k) : result));
+	add_inputs(&i, builder, function);
+	if (memory)
+		tally_buffer_print(&i.constraints, ",~{memory}");
+	tally_buffer_print(&i.text, "%s ", f->ptx);
+	print_operands(&i, f, results, i.inputs);
+	tally_buffer_print(&i.text, ";");
+	ok = !i.text.failed && !i.constraints.failed;
+	if (ok) {
+		type = LLVMFunctionType(result, i.type, i.inputs, 0);
+		code = LLVMGetInlineAsm(type, i.text.data, i.text.size, i.constraints.data,
+					i.constraints.size, memory, 0, LLVMInlineAsmDialectATT, 0);
+		call = LLVMBuildCall2(builder, type, code, i.input, i.inputs, "");
+		LLVMAddCallSiteAttribute(
+			call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+			LLVMCreateEnumAttribute(
+				context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
+		if (is_void)
+			LLVMBuildRetVoid(builder);
+		else
+			LLVMBuildRet(builder, call);
+		tally_add_attribute(function, "alwaysinline", 0);
+	}
+	LLVMDisposeBuilder(builder);
+	tally_buffer_free(&i.text);
+	tally_buffer_free(&i.constraints);
+	return ok || tally_fail(error, "out of memory");
+}
+
+bool tally_cuda_matrix(LLVMModuleRef module, const struct tally_cuda_target *target,
+		       struct tally_error *error)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		size_t length;
+		const struct tally_matrix_form *f;
+
+		if (!LLVMIsDeclaration(function))
+			continue;
+		f = tally_matrix_find(LLVMGetValueName2(function, &length), NULL);
+		if (f && target->sm >= f->sm && !make_body(function, f, error))
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The matrix operations of a warp (PTX ISA 9.7.14): what each form multiplies, loads or stores. */
+#ifndef TALLY_IR_PASSES_MATRIX_H
+#define TALLY_IR_PASSES_MATRIX_H
+
+#include <stdint.h>
+
+enum tally_matrix_kind {
+	TALLY_MATRIX_MMA,    /* d = a * b + c, fragments as the ISA draws them */
+	TALLY_MATRIX_WMMA,   /* the same on fragments whose layout is the device's own */
+	TALLY_MATRIX_WMMA_A, /* loads fragment a, b or c; stores d */
+	TALLY_MATRIX_WMMA_B,
+	TALLY_MATRIX_WMMA_C,
+	TALLY_MATRIX_WMMA_D,
+	TALLY_MATRIX_LOAD,  /* ldmatrix: `m` matrices of 8 x 8 halves */
+	TALLY_MATRIX_STORE, /* stmatrix */
+	TALLY_MATRIX_MOVE,  /* movmatrix */
+};
+
+enum tally_matrix_type {
+	TALLY_MATRIX_NONE,
+	TALLY_MATRIX_F16,
+	TALLY_MATRIX_BF16,
+	TALLY_MATRIX_TF32,
+	TALLY_MATRIX_F32,
+	TALLY_MATRIX_F64,
+	TALLY_MATRIX_U8,
+	TALLY_MATRIX_S8,
+	TALLY_MATRIX_U4,
+	TALLY_MATRIX_S4,
+	TALLY_MATRIX_B1,
+	TALLY_MATRIX_S32,
+};
+
+enum tally_matrix_flags {
+	TALLY_MATRIX_TRANSPOSED = 1, /* .trans; in memory by columns (.col) */
+	TALLY_MATRIX_SATURATED = 2,  /* .satfinite */
+	TALLY_MATRIX_AND = 4,	     /* of single bits: .and.popc, else .xor.popc */
+};
+
+/* One form: a row of matrix.def. The rows' numbers are part of the CPU device's kernel ABI. */
+struct tally_matrix_form {
+	const char *name, *signature; /* as in struct tally_operation */
+	const char *ptx;	      /* the instruction; operands are the operation's, in order */
+	uint16_t kind, m, n, k;
+	uint8_t a, b, c, d; /* types */
+	uint8_t flags;
+	uint8_t sm; /* the compute capability that has it first */
+};
+
+#endif
