@@ -145,7 +145,7 @@ static void stopped_at_every_boundary(void **state)
 	tally_cpu_worker_destroy(worker);
 }
 
-/* Slices run the blocks of their range and no other. */
+/* Slices run the blocks of their range and no other, however many are handed out. */
 static void slices(void **state)
 {
 	struct tally_cpu_image image = cpu_test_image(kernels, "slice");
@@ -159,10 +159,33 @@ static void slices(void **state)
 		start_from(&run, cuts[c], true);
 		run.params.launch.control = 0;
 		run.params.launch.hi = cuts[c + 1];
-		for (uint32_t b = 0; b < cuts[c + 1] - cuts[c]; b++)
+		for (uint32_t b = 0; b < BLOCKS - cuts[c]; b++)
 			assert_int_equal(tally_cpu_run_block(worker, &run.launch, b), TALLY_CPU_OK);
 		for (uint32_t u = 0; u < BLOCKS; u++)
 			assert_int_equal(run.counts[u], u >= cuts[c] && u < cuts[c + 1]);
+	}
+	tally_cpu_worker_destroy(worker);
+	tally_cpu_image_close(&image);
+}
+
+/* A guard without a control block runs its range of the whole grid. */
+static void ranges(void **state)
+{
+	struct tally_cpu_image image = cpu_test_image(kernels, "guard");
+	struct tally_cpu_worker *worker = tally_cpu_worker_create(0);
+
+	for (uint32_t lo = 0; lo < BLOCKS; lo += 5) {
+		struct run run;
+		uint32_t hi = lo + 5 < BLOCKS ? lo + 5 : BLOCKS;
+
+		prepare(&run, &image, lo % 2 ? "meet$guard" : "loop$guard");
+		start_from(&run, lo, false);
+		run.params.launch.control = 0;
+		run.params.launch.hi = hi;
+		for (uint32_t b = 0; b < BLOCKS; b++)
+			assert_int_equal(tally_cpu_run_block(worker, &run.launch, b), TALLY_CPU_OK);
+		for (uint32_t u = 0; u < BLOCKS; u++)
+			assert_int_equal(run.counts[u], u >= lo && u < hi);
 	}
 	tally_cpu_worker_destroy(worker);
 	tally_cpu_image_close(&image);
@@ -245,6 +268,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stopped_at_every_boundary),
 		cmocka_unit_test(slices),
+		cmocka_unit_test(ranges),
 		cmocka_unit_test(several_workers),
 	};
 

@@ -310,6 +310,38 @@ static void stopped_for_long(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
+static void *quiet_soon(void *argument)
+{
+	usleep(20000);
+	tally_client_set_active(rival, false);
+	return NULL;
+}
+
+/* A copy in the null stream comes after what a blocking stream was given, though that was stopped:
+ * the driver sees an ended launch, only the log knows that it has to run again. */
+static void legacy_copy_waits_for_stopped(void **state)
+{
+	uint32_t got[BLOCKS];
+	struct chain c;
+	CUstream blocking;
+	pthread_t thread;
+
+	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	chain_open(&c, blocking);
+	chain_step(&c, 1, LONG_US, false);
+	usleep(LONG_US);
+	tally_client_set_active(rival, true);
+	usleep(20 * LONG_US);
+	pthread_create(&thread, NULL, quiet_soon, NULL);
+	OK(cuMemcpyDtoHAsync_v2(got, c.values, sizeof got, NULL));
+	OK(cuStreamSynchronize(NULL));
+	pthread_join(thread, NULL);
+	assert_memory_equal(got, c.expected, sizeof got);
+	OK(cuStreamSynchronize(blocking));
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(blocking));
+}
+
 /* tallyd dies while we are stopped: within a second we go on. Last of its group. */
 static void daemon_dies(void **state)
 {
@@ -499,9 +531,13 @@ static int setup(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest best_effort[] = {
-		cmocka_unit_test(many_streams),	      cmocka_unit_test(legacy_stream_orders),
-		cmocka_unit_test(per_thread_streams), cmocka_unit_test(fences_keep_order),
-		cmocka_unit_test(stopped_for_long),   cmocka_unit_test(daemon_dies),
+		cmocka_unit_test(many_streams),
+		cmocka_unit_test(legacy_stream_orders),
+		cmocka_unit_test(per_thread_streams),
+		cmocka_unit_test(fences_keep_order),
+		cmocka_unit_test(stopped_for_long),
+		cmocka_unit_test(legacy_copy_waits_for_stopped),
+		cmocka_unit_test(daemon_dies),
 	};
 	const struct CMUnitTest high[] = {
 		cmocka_unit_test(synchronisation_ends_activity),
