@@ -186,12 +186,49 @@ static void forked_children_work(void **state)
 	OK(cuMemFree((CUdeviceptr)count));
 }
 
+static void *synchronise(void *stream)
+{
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamSynchronize(stream));
+	return NULL;
+}
+
+/* One block's end completes a whole fan of streams, each with a thread asleep on it: all wake. */
+static void sleepers_on_several_streams_wake_together(void **state)
+{
+	enum { FAN = 4 };
+	CUstream first, fan[FAN];
+	uint32_t *words = zeroed(16);
+	pthread_t threads[FAN];
+	CUevent event;
+
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuStreamCreate(&first, CU_STREAM_NON_BLOCKING));
+	hold(first, words);
+	OK(cuEventRecord(event, first));
+	for (int i = 0; i < FAN; i++) {
+		OK(cuStreamCreate(&fan[i], CU_STREAM_NON_BLOCKING));
+		OK(cuStreamWaitEvent(fan[i], event, 0));
+		assert_int_equal(pthread_create(&threads[i], NULL, synchronise, fan[i]), 0);
+	}
+	sleep_ms(50); /* long enough for all of them to be asleep */
+	let_go(words);
+	for (int i = 0; i < FAN; i++) {
+		pthread_join(threads[i], NULL);
+		OK(cuStreamDestroy(fan[i]));
+	}
+	OK(cuStreamDestroy(first));
+	OK(cuEventDestroy(event));
+	OK(cuMemFree((CUdeviceptr)words));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_do_everything_at_once),
 		cmocka_unit_test(threads_share_a_stream),
 		cmocka_unit_test(deep_queue),
+		cmocka_unit_test(sleepers_on_several_streams_wake_together),
 		cmocka_unit_test(forked_children_work),
 	};
 

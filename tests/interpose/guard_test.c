@@ -342,6 +342,38 @@ static void legacy_copy_waits_for_stopped(void **state)
 	OK(cuStreamDestroy_v2(blocking));
 }
 
+/* A module may go while a launch of its kernel is stopped: the launch is finished first. */
+static void unloading_finishes_what_was_stopped(void **state)
+{
+	struct tally_buffer image = {0};
+	struct tally_error error = {0};
+	CUfunction usual = step;
+	CUmodule own;
+	CUstream stream;
+	pthread_t thread;
+	struct chain c;
+
+	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
+				    &error));
+	OK(cuModuleLoadData(&own, image.data));
+	tally_buffer_free(&image);
+	tally_module_add(own, NULL, NULL);
+	OK(cuModuleGetFunction(&step, own, "step"));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	chain_step(&c, 1, LONG_US, false);
+	step = usual;
+	usleep(LONG_US);
+	tally_client_set_active(rival, true);
+	usleep(20 * LONG_US);
+	pthread_create(&thread, NULL, quiet_soon, NULL);
+	OK(cuModuleUnload(own));
+	pthread_join(thread, NULL);
+	OK(cuStreamSynchronize(stream));
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(stream));
+}
+
 /* tallyd dies while we are stopped: within a second we go on. Last of its group. */
 static void daemon_dies(void **state)
 {
@@ -537,6 +569,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(fences_keep_order),
 		cmocka_unit_test(stopped_for_long),
 		cmocka_unit_test(legacy_copy_waits_for_stopped),
+		cmocka_unit_test(unloading_finishes_what_was_stopped),
 		cmocka_unit_test(daemon_dies),
 	};
 	const struct CMUnitTest high[] = {

@@ -171,6 +171,20 @@ static void test_levels_and_devices_do_not_mix(void **state)
 	assert_int_equal(s->ran[3], 100 * QUANTUM);
 }
 
+/* A turn is given before the last one is taken back: in between nobody holds the other up. */
+static void test_two_turns_hold_nobody(void **state)
+{
+	struct simulation *s = *state;
+
+	for (unsigned i = 0; i < 3; i++) {
+		arrive(s, i, TALLY_PRIORITY_BEST_EFFORT, "a");
+		s->board.slots[i].active = 1;
+		s->board.slots[i].turn = i < 2;
+	}
+	assert_true(runs(s, 0) && runs(s, 1));
+	assert_false(runs(s, 2));
+}
+
 static void test_a_turn_stands_still_while_a_higher_level_runs(void **state)
 {
 	struct simulation *s = *state;
@@ -335,6 +349,7 @@ int main(void)
 		TEST(test_lower_level_waits_and_resumes_at_once),
 		TEST(test_equals_share_evenly),
 		TEST(test_levels_and_devices_do_not_mix),
+		TEST(test_two_turns_hold_nobody),
 		TEST(test_a_turn_stands_still_while_a_higher_level_runs),
 		TEST(test_no_turns_and_no_looks_for_one_alone),
 		TEST(test_an_idle_holder_of_the_turn_lets_others_run),
