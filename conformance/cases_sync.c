@@ -278,6 +278,60 @@ static void atomic_ordering(void *const *buffer, const struct conformance_case *
 		((int32_t *)buffer[2])[b] = 42;
 }
 
+static void copy_async(void *const *buffer, const struct conformance_case *c)
+{
+	for (uint32_t i = 0; i < BLOCKS * 64; i++) {
+		uint32_t t = i % 64, sum = 0;
+
+		for (uint32_t r = 0; r < 5; r++) {
+			const int32_t *in = (const int32_t *)buffer[0] + (i / 64 * 5 + r) * 256;
+
+			for (uint32_t k = 0; k < 4; k++) {
+				uint32_t at = (4 * t + 5 * k + 7) & 255;
+
+				/* The last 8 bytes of each round are not copied, but cleared. */
+				sum = sum * 3 + (at < 254 ? (uint32_t)in[at] : 0);
+			}
+		}
+		((uint32_t *)buffer[1])[i] = sum;
+	}
+}
+
+static void mbarriers(void *const *buffer, const struct conformance_case *c)
+{
+	for (uint32_t b = 0; b < BLOCKS; b++) {
+		const int32_t *in = (const int32_t *)buffer[0] + b * 5 * 64;
+		uint32_t sum[64], value[64], next[64];
+
+		for (uint32_t t = 0; t < 64; t++) {
+			sum[t] = 0;
+			for (uint32_t r = 0; r < 5; r++)
+				sum[t] = sum[t] * 3 + (uint32_t)in[r * 64 + ((t + 1) & 63)];
+		}
+		for (uint32_t t = 0; t < 64; t++)
+			value[t] = sum[t] + sum[63 - t];
+		for (uint32_t r = 0; r < 5; r++) {
+			for (uint32_t t = 0; t < 64; t++)
+				next[t] = value[t] * 2 + value[(t + 1) % 64];
+			memcpy(value, next, sizeof value);
+		}
+		memcpy((uint32_t *)buffer[1] + b * 64, value, sizeof value);
+	}
+}
+
+static const int32_t rounds5 = 5;
+#define ROUNDS(function, ints)                                                                     \
+	{                                                                                          \
+		.name = #function,                                                                 \
+		.kernel = #function,                                                               \
+		.grid = {4, 1, 1},                                                                 \
+		.block = {64, 1, 1},                                                               \
+		.parameters = "bbvr",                                                              \
+		.buffer = {INTS(4 * 5 * (ints)), ZERO(4 * 64)},                                    \
+		.blob = {{&rounds5, sizeof rounds5, 4}},                                           \
+		.reference = function,                                                             \
+	}
+
 #define INTS(n) {CASE_I32, n, fill_small_ints, 0, NULL}
 #define ZERO(n) {CASE_I32, n, NULL, 0, NULL}
 /* A kernel (in, out, runs) over one int a thread: block sizes and grids are its whole variety. */
@@ -370,6 +424,8 @@ const struct conformance_case cases_sync[] = {
 		.reference = named_barriers,
 	},
 	IN_OUT("barrier_reduce", barrier_reduce, 8, 72),
+	ROUNDS(copy_async, 256),
+	ROUNDS(mbarriers, 64),
 	IN_OUT("exit_in_call", exit_in_call, 8, 96),
 	IN_OUT("tiled_groups", tiled_groups, 4, 64),
 	IN_OUT("warp_loop_divergent", warp_loop_divergent, 6, 64),

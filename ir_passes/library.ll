@@ -15,6 +15,7 @@ declare i32 @tally.warp.size()
 declare void @tally.warp.sync(i32) convergent nounwind
 declare { i32, i1 } @tally.shuffle.idx(i32, i32, i32, i32) convergent nounwind
 declare i1 @tally.barrier.or(i32, i32, i1) convergent nounwind
+declare void @tally.nanosleep(i32)
 
 define i32 @tally.library.linear.thread() {
   %x = call i32 @tally.thread.id.x()
@@ -676,3 +677,127 @@ declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 
 !0 = !{}
+
+; ---------------------------------------------------------------- mbarrier
+; The 64-bit word in shared memory (PTX ISA 9.7.13.15 leaves its bits open): pending arrivals in bits
+; 0 to 19, those of the next phase in 20 to 39, transactions still to come in 40 to 61 (two's
+; complement), the phase's parity in 63. A phase is complete when no arrival and no transaction is
+; outstanding.
+
+define i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 %arrive, i32 %drop, i32 %tx) {
+entry:
+  %first = load atomic i64, ptr addrspace(3) %b syncscope("block") monotonic, align 8
+  %arrive.wide = zext i32 %arrive to i64
+  %drop.wide = zext i32 %drop to i64
+  %drop.up = shl i64 %drop.wide, 20
+  %gone = add i64 %arrive.wide, %drop.up
+  %tx.wide = sext i32 %tx to i64
+  %tx.up = shl i64 %tx.wide, 40
+  br label %try
+try:
+  %old = phi i64 [ %first, %entry ], [ %seen, %try ]
+  %counts = and i64 %old, 1099511627775
+  %left = sub i64 %counts, %gone
+  %tx.old = and i64 %old, 4611684918915760128
+  %tx.sum = add i64 %tx.old, %tx.up
+  %tx.new = and i64 %tx.sum, 4611684918915760128
+  %phase = and i64 %old, -9223372036854775808
+  %pending = and i64 %left, 1048575
+  %open = or i64 %pending, %tx.new
+  %complete = icmp eq i64 %open, 0
+  %flipped = xor i64 %phase, -9223372036854775808
+  %expected = lshr i64 %left, 20
+  %next = or i64 %left, %expected
+  %next.word = or i64 %flipped, %next
+  %same.word.a = or i64 %phase, %left
+  %same.word = or i64 %same.word.a, %tx.new
+  %new = select i1 %complete, i64 %next.word, i64 %same.word
+  %pair = cmpxchg ptr addrspace(3) %b, i64 %old, i64 %new syncscope("block") acq_rel monotonic, align 8
+  %seen = extractvalue { i64, i1 } %pair, 0
+  %won = extractvalue { i64, i1 } %pair, 1
+  br i1 %won, label %done, label %try
+done:
+  ret i64 %old
+}
+
+define void @tally.mbarrier.init(ptr addrspace(3) %b, i32 %count) {
+  %wide = zext i32 %count to i64
+  %up = shl i64 %wide, 20
+  %word = or i64 %up, %wide
+  store atomic i64 %word, ptr addrspace(3) %b syncscope("block") monotonic, align 8
+  ret void
+}
+
+define void @tally.mbarrier.inval(ptr addrspace(3) %b) {
+  ret void
+}
+
+define i64 @tally.mbarrier.arrive(ptr addrspace(3) %b, i32 %count) {
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 %count, i32 0, i32 0)
+  ret i64 %r
+}
+
+define i64 @tally.mbarrier.arrive.some(ptr addrspace(3) %b, i32 %count) {
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 %count, i32 0, i32 0)
+  ret i64 %r
+}
+
+define i64 @tally.mbarrier.arrive.drop(ptr addrspace(3) %b, i32 %count) {
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 %count, i32 %count, i32 0)
+  ret i64 %r
+}
+
+define i64 @tally.mbarrier.arrive.expect(ptr addrspace(3) %b, i32 %tx) {
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 1, i32 0, i32 %tx)
+  ret i64 %r
+}
+
+define void @tally.mbarrier.expect(ptr addrspace(3) %b, i32 %tx) {
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 0, i32 0, i32 %tx)
+  ret void
+}
+
+define void @tally.mbarrier.complete(ptr addrspace(3) %b, i32 %tx) {
+  %less = sub i32 0, %tx
+  %r = call i64 @tally.library.mbarrier.update(ptr addrspace(3) %b, i32 0, i32 0, i32 %less)
+  ret void
+}
+
+; Who waits gives way to who has to come: on the CPU device nobody else would run.
+define i1 @tally.mbarrier.test.parity(ptr addrspace(3) %b, i32 %parity) {
+  %word = load atomic i64, ptr addrspace(3) %b syncscope("block") acquire, align 8
+  %shifted = lshr i64 %word, 63
+  %now = trunc i64 %shifted to i1
+  %asked = trunc i32 %parity to i1
+  %done = xor i1 %now, %asked
+  br i1 %done, label %out, label %wait
+wait:
+  call void @tally.nanosleep(i32 32)
+  br label %out
+out:
+  ret i1 %done
+}
+
+define i1 @tally.mbarrier.test(ptr addrspace(3) %b, i64 %state) {
+  %high = lshr i64 %state, 63
+  %parity = trunc i64 %high to i32
+  %r = call i1 @tally.mbarrier.test.parity(ptr addrspace(3) %b, i32 %parity)
+  ret i1 %r
+}
+
+define i1 @tally.mbarrier.try(ptr addrspace(3) %b, i64 %state) {
+  %r = call i1 @tally.mbarrier.test(ptr addrspace(3) %b, i64 %state)
+  ret i1 %r
+}
+
+define i1 @tally.mbarrier.try.parity(ptr addrspace(3) %b, i32 %parity) {
+  %r = call i1 @tally.mbarrier.test.parity(ptr addrspace(3) %b, i32 %parity)
+  ret i1 %r
+}
+
+define i32 @tally.mbarrier.pending.count(i64 %state) {
+  %low = trunc i64 %state to i32
+  %r = and i32 %low, 1048575
+  ret i32 %r
+}
+

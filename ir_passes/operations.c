@@ -78,6 +78,15 @@ static const struct tally_operation operations[] = {
 #include "ir_passes/matrix.def"
 #undef FORM
 
+	/* mbarrier objects: their words in shared memory change, and threads wait for that. */
+	CONVERGENT("mbarrier.init", "vqi"), CONVERGENT("mbarrier.inval", "vq"),
+	CONVERGENT("mbarrier.arrive", "lqi"), CONVERGENT("mbarrier.arrive.some", "lqi"),
+	CONVERGENT("mbarrier.arrive.drop", "lqi"), CONVERGENT("mbarrier.arrive.expect", "lqi"),
+	CONVERGENT("mbarrier.expect", "vqi"), CONVERGENT("mbarrier.complete", "vqi"),
+	CONVERGENT("mbarrier.test", "bql"), CONVERGENT("mbarrier.test.parity", "bqi"),
+	CONVERGENT("mbarrier.try", "bql"), CONVERGENT("mbarrier.try.parity", "bqi"),
+	PURE("mbarrier.pending.count", "il"),
+
 	/* Memory. */
 	PURE("is.global", "bp"), PURE("is.shared", "bp"), PURE("is.constant", "bp"),
 	PURE("is.local", "bp"), EFFECT("malloc", "pl"), EFFECT("free", "vp"),

@@ -44,15 +44,18 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(multiply24)                                                                              \
 	L(minmax)                                                                                  \
 	L(popcount)                                                                                \
-	L(szext) L(sad) L(dot) L(op_bits) L(lop3) L(shift) L(funnel) L(prmt) L(cnot) L(farith)     \
-		L(fapprox) L(fminmax) L(fsign) L(copysign) L(testp) L(fmixed) L(fpair) L(setp) L(  \
-			set) L(selp) L(slct) L(mov) L(cvt) L(cvt_pack) L(cvta) L(isspacep) L(load) \
-			L(store) L(nothing) L(zero) L(copy_async) L(atom) L(cas) L(red) L(fence)   \
-				L(barrier) L(barrier_reduce) L(warp_sync) L(shuffle) L(vote)       \
-					L(match) L(redux) L(active_mask) L(elect) L(branch)        \
-						L(branch_index) L(call) L(exit) L(trap)            \
-							L(nanosleep) L(brkpt) L(simd) L(matrix)    \
-								L(refuse)
+	L(szext)                                                                                   \
+	L(sad) L(dot) L(op_bits) L(lop3) L(shift) L(funnel) L(prmt) L(cnot) L(farith) L(fapprox)   \
+		L(fminmax) L(fsign) L(copysign) L(testp) L(fmixed) L(fpair) L(setp) L(set) L(selp) \
+			L(slct) L(mov) L(cvt) L(cvt_pack) L(cvta) L(isspacep) L(load) L(store)     \
+				L(nothing) L(zero) L(copy_async) L(atom) L(cas) L(red) L(fence)    \
+					L(barrier) L(barrier_reduce) L(warp_sync) L(shuffle)       \
+						L(vote) L(match) L(redux) L(active_mask) L(elect)  \
+							L(branch) L(branch_index) L(call) L(exit)  \
+								L(trap) L(nanosleep) L(brkpt)      \
+									L(simd) L(matrix)          \
+										L(mbarrier)        \
+											L(refuse)
 
 #define L(name) ptx_lower ptx_lower_##name;
 PTX_LOWERINGS(L)

@@ -14,6 +14,7 @@ TALLY_EMBEDDED(tally_cuda_library_ll);
 TALLY_EMBEDDED(tally_cuda_arithmetic_ll);
 TALLY_EMBEDDED(tally_cuda_library_sm75_ll);
 TALLY_EMBEDDED(tally_cuda_library_sm80_ll);
+TALLY_EMBEDDED(tally_cuda_library_sm90_ll);
 
 #define TRIPLE "nvptx64-nvidia-cuda"
 
@@ -110,6 +111,9 @@ static bool link_own(LLVMModuleRef module, const struct tally_cuda_target *targe
 		{tally_cuda_arithmetic_ll, tally_cuda_arithmetic_ll_end, "cuda/arithmetic.ll", 0},
 		{tally_cuda_library_sm75_ll, tally_cuda_library_sm75_ll_end, "cuda/library_sm75.ll",
 		 75},
+		/* What is defined already stays: newest first. */
+		{tally_cuda_library_sm90_ll, tally_cuda_library_sm90_ll_end, "cuda/library_sm90.ll",
+		 90},
 		{tally_cuda_library_sm80_ll, tally_cuda_library_sm80_ll_end, "cuda/library_sm80.ll",
 		 80},
 	};
