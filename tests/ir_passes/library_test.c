@@ -24,6 +24,7 @@ static const char machine[] =
 	"@tid = global [3 x i32] zeroinitializer\n@size = global [3 x i32] [i32 1, i32 1, i32 1]\n"
 	"define i32 @tally.lane.id() {\n %v = load i32, ptr @lane\n ret i32 %v }\n"
 	"define i32 @tally.warp.size() {\n ret i32 32 }\n"
+	"define void @tally.nanosleep(i32 %ns) {\n ret void }\n"
 	"define void @tally.warp.sync(i32 %m) {\n ret void }\n"
 	"define { i32, i1 } @tally.shuffle.idx(i32 %m, i32 %v, i32 %b, i32 %c) {\n"
 	" %i = zext i32 %b to i64\n %p = getelementptr i32, ptr @values, i64 %i\n"

@@ -128,16 +128,19 @@ static void locks(void **state)
 	static const struct {
 		const char *code, *locked, *text;
 	} cases[] = {
-		{"mbarrier.init.shared.b64 [%r1], 1;", "mbarrier.init.shared.b64 at x.ptx:8:1",
-		 "mbarrier.init.shared.b64 [$0+0], 1;"},
-		{"mbarrier.try_wait.shared.b64 %p1, [%r1], %d1;",
-		 "mbarrier.try_wait.shared.b64 at x.ptx:8:1",
-		 "mbarrier.try_wait.shared.b64 %tp0, [$1+0], $2; selp.u32 $0, 1, 0, %tp0;"},
-		{"ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r1, %r2}, [%r3+16];",
-		 "ldmatrix.sync.aligned.m8n8.x2.shared.b16 at x.ptx:8:1", "{$0, $1}, [$2+16];"},
-		{"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, "
+		{"mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 1;",
+		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 at x.ptx:8:1",
+		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [$0+0], 1;"},
+		{"mbarrier.try_wait.acquire.cluster.shared.b64 %p1, [%r1], %d1;",
+		 "mbarrier.try_wait.acquire.cluster.shared.b64 at x.ptx:8:1",
+		 "mbarrier.try_wait.acquire.cluster.shared.b64 %tp0, [$1+0], $2; selp.u32 $0, 1, "
+		 "0, %tp0;"},
+		{"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3+16];",
+		 "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 at x.ptx:8:1",
+		 "{$0, $1}, [$2+16];"},
+		{"mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%f1,%f2,%f3,%f4}, "
 		 "{%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
-		 "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 at x.ptx:8:1",
+		 "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 at x.ptx:8:1",
 		 "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};"},
 		{"mov.u32 %r1, %cluster_ctarank;", "%cluster_ctarank at x.ptx:8:1",
 		 "mov.b32 $0, %cluster_ctarank;"},
