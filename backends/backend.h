@@ -22,6 +22,7 @@ struct tally_lower_options {
 	enum tally_emit emit;
 	int optimise;	       /* 0 to 3, default 2 */
 	bool stats;	       /* report time per step to stderr */
+	bool coroutines;       /* CPU: all kernels with barriers, for tests and comparisons */
 	const char *libdevice; /* path of libdevice.10.bc or NULL: look in the usual places */
 	const char *rocm_device_libs; /* folder of ocml.bc …, or NULL: look in the usual places */
 };

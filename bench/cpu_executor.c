@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the CPU device's executor costs: ns a barrier and thread, us a block of a tiled matrix
- * multiplication, and guarded against plain kernels. Medians over rounds that alternate, all in one
- * run. Usage: bench_cpu_executor [ROUNDS]
+ * multiplication, kernels with barriers as regions against coroutines, guarded against plain
+ * kernels. Medians over rounds that alternate, all in one run. Usage: bench_cpu_executor [ROUNDS]
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +25,15 @@ TALLY_EMBEDDED(bench_cpu_kernels);
 
 enum { MOST_ROUNDS = 201 };
 
-static bool compile(struct tally_cpu_image *image, struct tally_error *error)
+static bool compile(struct tally_cpu_image *image, bool coroutines, struct tally_error *error)
 {
 	LLVMContextRef context = LLVMContextCreate();
 	size_t size = (size_t)(bench_cpu_kernels_end - bench_cpu_kernels);
 	LLVMMemoryBufferRef text =
 		LLVMCreateMemoryBufferWithMemoryRangeCopy(bench_cpu_kernels, size, "kernels");
 	struct tally_pass_options passes = {.transforms = TALLY_GUARD, .required = true};
-	struct tally_lower_options options = {.target = "x86-64", .optimise = 2};
+	struct tally_lower_options options = {
+		.target = "x86-64", .optimise = 2, .coroutines = coroutines};
 	struct tally_buffer object = {0};
 	char path[] = "/tmp/tally-bench-XXXXXX", *message = NULL;
 	LLVMModuleRef module = NULL;
@@ -70,6 +71,36 @@ static const char *number(double value)
 
 	snprintf(text, sizeof text, "%.2f", value);
 	return text;
+}
+
+/* One kernel with barriers as regions and as coroutines in turn. */
+static void compare_ways(const struct tally_cpu_image images[2], struct tally_cpu_worker *worker,
+			 const char *name, const void *params, const uint32_t grid[3],
+			 const uint32_t block[3], unsigned barriers, int rounds)
+{
+	static double regions[MOST_ROUNDS], coroutines[MOST_ROUNDS], ratio[MOST_ROUNDS];
+	unsigned blocks = grid[0] * grid[1] * grid[2], threads = block[0] * block[1] * block[2];
+	struct tally_cpu_launch launch = {.params = params,
+					  .grid = {grid[0], grid[1], grid[2]},
+					  .block = {block[0], block[1], block[2]}};
+	char title[96];
+
+	for (int r = 0; r < rounds; r++) {
+		launch.kernel = tally_cpu_image_kernel(&images[0], name);
+		if (!(launch.kernel->flags & TALLY_CPU_REGIONS))
+			bench_fail("%s does not run as regions", name);
+		regions[r] = time_blocks(worker, &launch, blocks);
+		launch.kernel = tally_cpu_image_kernel(&images[1], name);
+		coroutines[r] = time_blocks(worker, &launch, blocks);
+		ratio[r] = coroutines[r] / regions[r];
+	}
+	snprintf(title, sizeof title, "%s of %u threads: coroutines / regions", name, threads);
+	bench_ratio(title, ratio, (size_t)rounds, 0,
+		    "us a block: %.2f and %.2f; ns a barrier and thread: %.2f and %.2f",
+		    bench_median(coroutines, (size_t)rounds) / 1e3,
+		    bench_median(regions, (size_t)rounds) / 1e3,
+		    bench_median(coroutines, (size_t)rounds) / (barriers * threads),
+		    bench_median(regions, (size_t)rounds) / (barriers * threads));
 }
 
 /* The plain and the guarded kernel of one name in turn. `barriers`: how many a block has. */
@@ -122,13 +153,14 @@ int main(int argc, char **argv)
 	struct tally_cpu_worker *worker = tally_cpu_worker_create(0);
 	float *a = calloc(N * N, sizeof *a), *b = calloc(N * N, sizeof *b);
 	float *c = calloc(N * N, sizeof *c);
-	struct tally_cpu_image image = {0};
+	struct tally_cpu_image images[2] = {0}, image;
 	struct tally_error error = {0};
 
 	bench_begin("cpu_executor", "what the CPU device's executor costs, one worker");
 	if (rounds < 1 || rounds > MOST_ROUNDS)
 		rounds = 41;
-	if (!worker || !a || !b || !c || !compile(&image, &error)) {
+	if (!worker || !a || !b || !c || !compile(&images[0], false, &error) ||
+	    !compile(&images[1], true, &error)) {
 		tally_error_print(&error, "bench_cpu_executor");
 		return 1;
 	}
@@ -140,7 +172,20 @@ int main(int argc, char **argv)
 		float *out;
 		int count;
 	} barriers = {c, BARRIERS};
+	struct {
+		float *a, *out;
+		int times;
+	} sums = {a, c, 1};
 
+	image = images[0];
+	compare_ways(images, worker, "barriers", &barriers, (uint32_t[]){64, 1, 1},
+		     (uint32_t[]){256, 1, 1}, BARRIERS, rounds);
+	compare_ways(images, worker, "matmul", &matrices, (uint32_t[]){4, 8, 1},
+		     (uint32_t[]){16, 16, 1}, 2 * WIDTH / 16, rounds);
+	compare_ways(images, worker, "reduce", &sums, (uint32_t[]){64, 1, 1},
+		     (uint32_t[]){256, 1, 1}, 9, rounds);
+	compare_ways(images, worker, "scan", &sums, (uint32_t[]){64, 1, 1}, (uint32_t[]){256, 1, 1},
+		     16, rounds);
 	compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){64, 1, 1},
 		(uint32_t[]){256, 1, 1}, BARRIERS, rounds);
 	compare(&image, worker, "barriers", &barriers, sizeof barriers, (uint32_t[]){16, 1, 1},
@@ -151,7 +196,8 @@ int main(int argc, char **argv)
 		(uint32_t[]){256, 1, 1}, 0, rounds);
 	compare(&image, worker, "stencil", &arrays, sizeof arrays, (uint32_t[]){1024, 1, 1},
 		(uint32_t[]){256, 1, 1}, 0, rounds);
-	tally_cpu_image_close(&image);
+	for (size_t i = 0; i < 2; i++)
+		tally_cpu_image_close(&images[i]);
 	tally_cpu_worker_destroy(worker);
 	free(a);
 	free(b);

@@ -9,12 +9,16 @@ declare i32 @tally.block.id.y()
 declare i32 @tally.block.size.x()
 declare void @tally.barrier(i32, i32)
 
-; `count` barriers and nothing else.
+; `count` barriers with one store of each thread between any two.
 define void @barriers(ptr %out, i32 %count) #0 {
 entry:
+  %t = call i32 @tally.thread.id.x()
+  %tw = zext i32 %t to i64
+  %to = getelementptr i32, ptr %out, i64 %tw
   br label %loop
 loop:
   %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  store volatile i32 %i, ptr %to, align 4
   call void @tally.barrier(i32 0, i32 0)
   %next = add i32 %i, 1
   %more = icmp slt i32 %next, %count
@@ -131,6 +135,109 @@ done:
   %icw = sext i32 %ic to i64
   %pc = getelementptr float, ptr %c, i64 %icw
   store float %acc.next, ptr %pc, align 4
+  ret void
+}
+
+; The sum of the block's `n` values, halves added to halves; `times` over.
+@sums = internal addrspace(3) global [1024 x float] undef, align 4
+define void @reduce(ptr %a, ptr %out, i32 %times) #0 {
+entry:
+  %t = call i32 @tally.thread.id.x()
+  %size = call i32 @tally.block.size.x()
+  %b.id = call i32 @tally.block.id.x()
+  %base = mul i32 %b.id, %size
+  %i = add i32 %base, %t
+  %iw = zext i32 %i to i64
+  %tw = zext i32 %t to i64
+  %pa = getelementptr float, ptr %a, i64 %iw
+  %mine = getelementptr [1024 x float], ptr addrspace(3) @sums, i64 0, i64 %tw
+  br label %again
+again:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %after ]
+  %v = load float, ptr %pa, align 4
+  store float %v, ptr addrspace(3) %mine, align 4
+  call void @tally.barrier(i32 0, i32 0)
+  br label %half
+half:
+  %s2 = phi i32 [ %size, %again ], [ %s, %joined ]
+  %s = lshr i32 %s2, 1
+  %some = icmp ne i32 %s, 0
+  br i1 %some, label %step, label %after
+step:
+  %low = icmp ult i32 %t, %s
+  br i1 %low, label %add, label %joined
+add:
+  %o = add i32 %t, %s
+  %ow = zext i32 %o to i64
+  %other = getelementptr [1024 x float], ptr addrspace(3) @sums, i64 0, i64 %ow
+  %x = load float, ptr addrspace(3) %mine, align 4
+  %y = load float, ptr addrspace(3) %other, align 4
+  %sum = fadd float %x, %y
+  store float %sum, ptr addrspace(3) %mine, align 4
+  br label %joined
+joined:
+  call void @tally.barrier(i32 0, i32 0)
+  br label %half
+after:
+  %k.next = add i32 %k, 1
+  %more = icmp slt i32 %k.next, %times
+  br i1 %more, label %again, label %done
+done:
+  %first = icmp eq i32 %t, 0
+  br i1 %first, label %write, label %out.of
+write:
+  %bw = zext i32 %b.id to i64
+  %po = getelementptr float, ptr %out, i64 %bw
+  %total = load float, ptr addrspace(3) %mine, align 4
+  store float %total, ptr %po, align 4
+  br label %out.of
+out.of:
+  ret void
+}
+
+; Running sums of the block's values, by steps of 1, 2, 4, ...
+define void @scan(ptr %a, ptr %out) #0 {
+entry:
+  %t = call i32 @tally.thread.id.x()
+  %size = call i32 @tally.block.size.x()
+  %b.id = call i32 @tally.block.id.x()
+  %base = mul i32 %b.id, %size
+  %i = add i32 %base, %t
+  %iw = zext i32 %i to i64
+  %tw = zext i32 %t to i64
+  %pa = getelementptr float, ptr %a, i64 %iw
+  %po = getelementptr float, ptr %out, i64 %iw
+  %mine = getelementptr [1024 x float], ptr addrspace(3) @sums, i64 0, i64 %tw
+  %v = load float, ptr %pa, align 4
+  store float %v, ptr addrspace(3) %mine, align 4
+  br label %step
+step:
+  %s = phi i32 [ 1, %entry ], [ %s.next, %joined ]
+  call void @tally.barrier(i32 0, i32 0)
+  %high = icmp uge i32 %t, %s
+  br i1 %high, label %read, label %got
+read:
+  %o = sub i32 %t, %s
+  %ow = zext i32 %o to i64
+  %other = getelementptr [1024 x float], ptr addrspace(3) @sums, i64 0, i64 %ow
+  %y = load float, ptr addrspace(3) %other, align 4
+  br label %got
+got:
+  %add = phi float [ -0.0, %step ], [ %y, %read ]
+  call void @tally.barrier(i32 0, i32 0)
+  br i1 %high, label %write, label %joined
+write:
+  %x = load float, ptr addrspace(3) %mine, align 4
+  %sum = fadd float %x, %add
+  store float %sum, ptr addrspace(3) %mine, align 4
+  br label %joined
+joined:
+  %s.next = shl i32 %s, 1
+  %more = icmp ult i32 %s.next, %size
+  br i1 %more, label %step, label %done
+done:
+  %total = load float, ptr addrspace(3) %mine, align 4
+  store float %total, ptr %po, align 4
   ret void
 }
 

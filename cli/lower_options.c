@@ -20,6 +20,7 @@ enum {
 	OPTION_VERIFY,
 	OPTION_KEEP_GOING,
 	OPTION_STATS,
+	OPTION_COROUTINES,
 	OPTION_TIMEOUT,
 	OPTION_LIBDEVICE,
 	OPTION_ROCM,
@@ -39,6 +40,7 @@ static const struct option long_options[] = {
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
 	{"stats", no_argument, NULL, OPTION_STATS},
+	{"coroutines", no_argument, NULL, OPTION_COROUTINES},
 	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
 	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
 	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
@@ -75,6 +77,8 @@ static void print_help(void)
 		printf("%s%s", pass == tally_passes ? "" : ", ", pass->name);
 	printf(")\n"
 	       "  --verify             check the IR contract after each pass\n"
+	       "  --coroutines         CPU: a coroutine for each thread of all kernels with "
+	       "barriers\n"
 	       "  --stats              time of each step and registers of each kernel\n"
 	       "  --timeout S          give up after S seconds\n"
 	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
@@ -168,6 +172,8 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return options->passes.verify = true;
 	case OPTION_KEEP_GOING:
 		return options->keep_going = true;
+	case OPTION_COROUTINES:
+		return options->lower.coroutines = true;
 	case OPTION_STATS:
 		return options->lower.stats = true;
 	case OPTION_TIMEOUT:

@@ -28,6 +28,8 @@ enum tally_cpu_kernel_flags {
 	TALLY_CPU_GUARD = 4, /* variant: the executor asks tally_guard_enter() before each block */
 	TALLY_CPU_COOPERATIVE = 8,
 	TALLY_CPU_LOW_LOCAL = 16, /* private memory has to lie below 4 GiB (local_bytes a thread) */
+	TALLY_CPU_REGIONS = 32,	  /* run_block, with barriers: keeps all threads' values in frames,
+				     and private memory for each thread */
 };
 
 /*

@@ -19,6 +19,8 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/passes.h"
 
+bool cpu_test_coroutines;
+
 /* The declaration of every operation that `text` calls and does not declare, as text in front. */
 static void declare_operations(const char *text, struct tally_buffer *out)
 {
@@ -69,8 +71,10 @@ bool cpu_test_lower(const char *text, const char *transforms, int emit, struct t
 {
 	LLVMContextRef context = LLVMContextCreate();
 	struct tally_pass_options passes = {.verify = true};
-	struct tally_lower_options options = {
-		.target = "x86-64", .emit = (enum tally_emit)emit, .optimise = 2};
+	struct tally_lower_options options = {.target = "x86-64",
+					      .emit = (enum tally_emit)emit,
+					      .optimise = 2,
+					      .coroutines = cpu_test_coroutines};
 	LLVMModuleRef module = parse(context, text, error);
 	bool ok = module && tally_contract_verify(module, error) &&
 		  tally_transforms_parse(transforms, &passes.transforms, error) &&

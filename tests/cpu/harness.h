@@ -19,6 +19,9 @@ bool cpu_test_lower(const char *text, const char *transforms, int emit, struct t
 /* The same as a loaded image; fails the test when anything fails. */
 struct tally_cpu_image cpu_test_image(const char *text, const char *transforms);
 
+/* Lowers with coroutines for all kernels with barriers while it is set. */
+extern bool cpu_test_coroutines;
+
 /* One launch with `params` packed by hand. */
 struct cpu_test_launch {
 	const char *kernel;

@@ -80,7 +80,8 @@ static bool prepare_memory(struct tally_cpu_worker *worker, const struct tally_c
 	struct tally_cpu_block *block = &worker->block;
 	uint32_t align = kernel->shared_align > 16 ? kernel->shared_align : 16;
 	uint32_t fixed = (kernel->shared_bytes + align - 1) / align * align;
-	size_t threads = kernel->flags & TALLY_CPU_COROUTINE ? block->threads : 1;
+	bool apart = kernel->flags & (TALLY_CPU_COROUTINE | TALLY_CPU_REGIONS);
+	size_t threads = apart ? block->threads : 1;
 
 	if (!tally_cpu_shared_reserve(worker, (size_t)fixed + launch->dynamic_shared))
 		return false;
@@ -94,7 +95,7 @@ static bool prepare_memory(struct tally_cpu_worker *worker, const struct tally_c
 			return false;
 		block->local = worker->local;
 	}
-	return !(kernel->flags & TALLY_CPU_COROUTINE) || tally_cpu_arena_reset(worker);
+	return !apart || tally_cpu_arena_reset(worker);
 }
 
 static void place_block(struct tally_cpu_block *block, const struct tally_cpu_launch *launch,

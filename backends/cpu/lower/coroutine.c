@@ -72,9 +72,7 @@ bool cpu_is_coroutine(const struct cpu_kernel *kernel)
 	return cpu_calls(kernel->thread, "tally.cpu.suspend");
 }
 
-/* Splits the block of `i` so that `i` starts the second half. Returns the first half, which has no
- * terminator yet. */
-static LLVMBasicBlockRef split_before(struct cpu_lowering *l, LLVMValueRef i)
+LLVMBasicBlockRef cpu_split_before(struct cpu_lowering *l, LLVMValueRef i)
 {
 	LLVMBasicBlockRef tail = LLVMGetInstructionParent(i);
 	LLVMBasicBlockRef first = LLVMInsertBasicBlockInContext(l->context, tail, "");
@@ -98,7 +96,7 @@ static LLVMBasicBlockRef split_before(struct cpu_lowering *l, LLVMValueRef i)
 static void suspend_at(struct cpu_lowering *l, LLVMValueRef call, LLVMBasicBlockRef end)
 {
 	LLVMValueRef state, branch;
-	LLVMBasicBlockRef tail = LLVMGetInstructionParent(call), first = split_before(l, call);
+	LLVMBasicBlockRef tail = LLVMGetInstructionParent(call), first = cpu_split_before(l, call);
 	LLVMValueRef arguments[2] = {LLVMConstNull(LLVMTokenTypeInContext(l->context)),
 				     LLVMConstNull(l->i1)};
 
@@ -119,6 +117,22 @@ static LLVMBasicBlockRef find_block(LLVMValueRef function, const char *name)
 	return NULL;
 }
 
+bool cpu_run_passes(struct cpu_lowering *l, const struct cpu_kernel *kernel, LLVMValueRef function,
+		    const char *passes)
+{
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef failure = LLVMRunPassesOnFunction(function, passes, l->machine, options);
+	char *message;
+
+	LLVMDisposePassBuilderOptions(options);
+	if (!failure)
+		return true;
+	message = LLVMGetErrorMessage(failure);
+	tally_fail(l->error, "optimising '%s': %s", kernel->name, message);
+	LLVMDisposeErrorMessage(message);
+	return false;
+}
+
 /*
  * Optimises the thread while its suspensions are still calls in the middle of straight code. Were
  * they branches already, LLVM would sink values across them to where they are used, and all their
@@ -137,21 +151,8 @@ static bool optimise_thread(struct cpu_lowering *l, struct cpu_kernel *kernel)
 		"loop-mssa(licm),simplifycfg,instcombine<no-verify-fixpoint>,loop-vectorize,loop-"
 		"unroll,instcombine<no-verify-fixpoint>,"
 		"simplifycfg";
-	LLVMPassBuilderOptionsRef options;
-	LLVMErrorRef failure;
-	char *message;
 
-	if (l->options->optimise <= 0)
-		return true;
-	options = LLVMCreatePassBuilderOptions();
-	failure = LLVMRunPassesOnFunction(kernel->thread, passes, l->machine, options);
-	LLVMDisposePassBuilderOptions(options);
-	if (!failure)
-		return true;
-	message = LLVMGetErrorMessage(failure);
-	tally_fail(l->error, "optimising '%s': %s", kernel->name, message);
-	LLVMDisposeErrorMessage(message);
-	return false;
+	return l->options->optimise <= 0 || cpu_run_passes(l, kernel, kernel->thread, passes);
 }
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"

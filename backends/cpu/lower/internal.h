@@ -12,6 +12,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/kernel_abi.h"
 #include "ir_passes/ir.h"
+#include "ir_passes/reach.h"
 
 struct cpu_kernel {
 	char name[4096];
@@ -24,6 +25,8 @@ struct cpu_kernel {
 	LLVMValueRef thread;
 	LLVMValueRef entry;		/* run_block or start */
 	struct tally_cpu_kernel record; /* pointers in it unused */
+	unsigned regions;		/* how many loop nests, or 0 */
+	const char *reason;		/* why its threads are coroutines */
 	struct tally_cpu_param *params;
 };
 
@@ -75,6 +78,11 @@ void cpu_clear_addresses(struct cpu_lowering *l, LLVMValueRef function);
 bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_is_coroutine(const struct cpu_kernel *kernel);
+/*
+ * regions.c: the entry of a kernel whose only synchronisation is of whole blocks, as loops between
+ * its barriers. With a `reason` set in the kernel it does not qualify, and is as it was.
+ */
+bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel);
 /* frame.c: what a coroutine keeps in its frame. */
 bool cpu_keep_values(struct cpu_lowering *l, LLVMValueRef function);
 /* table.c: before anything is folded, what the host may write; at the end, tally_cpu_module. */
@@ -83,8 +91,62 @@ bool cpu_make_table(struct cpu_lowering *l);
 /* emit.c: bytes in the form that was asked for. */
 bool cpu_emit(struct cpu_lowering *l, struct tally_buffer *out);
 
+/* uniform.c: the flow of a thread function whose blocks end at its barriers (each barrier is the
+ * last thing before a plain branch, and what it branches to has no other way in). */
+struct cpu_flow {
+	LLVMValueRef function;
+	LLVMBasicBlockRef *blocks; /* all of the function, by address */
+	size_t count;
+	bool *meets;	      /* ends in a barrier  */
+	size_t *after;	      /* immediate post-dominator; count: the end; CPU_NOWHERE: none */
+	size_t *from, *preds; /* block b's predecessors: preds[from[b]] to preds[from[b + 1]] */
+	unsigned char *seen;  /* of the last walk; bit 0: reached, bit 1: past a barrier */
+	size_t *stack;
+	struct tally_set divergent; /* values that may differ from thread to thread */
+};
+#define CPU_NOWHERE SIZE_MAX
+bool cpu_flow_open(struct cpu_lowering *l, LLVMValueRef function, struct cpu_flow *flow);
+void cpu_flow_close(struct cpu_flow *flow);
+size_t cpu_flow_index(const struct cpu_flow *flow, LLVMBasicBlockRef block);
+/* Finds the divergent values. Returns whether all threads come to the same barriers in the same
+ * order. */
+bool cpu_flow_diverge(struct cpu_flow *flow);
+/* Marks in `seen` what can be reached from the end of `block` without coming through it again. */
+void cpu_flow_reach(struct cpu_flow *flow, LLVMBasicBlockRef block);
+/* After that, for a value of the block: whether a barrier can lie between it and this use. */
+bool cpu_flow_crosses(const struct cpu_flow *flow, LLVMValueRef value, LLVMUseRef use);
+
+/* context.c: values that live across a barrier become slots. */
+struct cpu_slot {
+	LLVMValueRef variable; /* alloca in the thread function */
+	LLVMTypeRef type;      /* in memory */
+	bool once;	       /* the same for all threads: one for the block */
+	bool own;	       /* a private variable of the kernel: used in place */
+	uint64_t offset;       /* once: in the block's; else to be multiplied by the threads */
+	uint64_t bytes;	       /* of one thread */
+};
+struct cpu_context_layout {
+	struct cpu_slot *slots;
+	size_t count;
+	uint64_t once_bytes, thread_bytes;
+};
+enum { CPU_ONCE_ARRIVED = 16 }; /* bytes at its start: threads counted in a barrier */
+bool cpu_make_context(struct cpu_lowering *l, struct cpu_flow *flow,
+		      struct cpu_context_layout *layout);
+
+/* region.c: region `index` as a function for one thread,
+ * i32 (ptr params, ptr block, ptr context, ptr in, ptr out, i64 threads, i32 x, y, z, linear),
+ * that starts at block `start`: `in` and `out` are the block's values before and after it, and it
+ * returns the region that comes next, or 0. `next` has the region's number for each block that one
+ * starts at, else 0. NULL when out of memory. */
+LLVMValueRef cpu_make_region(struct cpu_lowering *l, struct cpu_kernel *kernel,
+			     struct cpu_flow *flow, const struct cpu_context_layout *layout,
+			     size_t start, const unsigned *next, unsigned index);
+
 /* Helpers. */
 
+/* The offset of the field of the thread's record that `pointer` is, or SIZE_MAX. */
+size_t cpu_record_field(LLVMValueRef thread, LLVMValueRef pointer);
 /* Links the textual module `text`, with the module's data layout, into the module. A fault in it is
  * ours, not the input's. */
 bool cpu_link_text(struct cpu_lowering *l, const char *text);
@@ -97,6 +159,17 @@ bool cpu_calls(LLVMValueRef function, const char *name);
  * parameter. Built at the builder's place where need be. */
 LLVMValueRef cpu_context(struct cpu_lowering *l, LLVMValueRef function);
 LLVMValueRef cpu_block(struct cpu_lowering *l, LLVMValueRef function);
+/* Splits the block of `i` so that `i` starts the second half. Returns the first half, which has no
+ * terminator yet. */
+LLVMBasicBlockRef cpu_split_before(struct cpu_lowering *l, LLVMValueRef i);
+/* Runs passes over one function of a kernel. */
+bool cpu_run_passes(struct cpu_lowering *l, const struct cpu_kernel *kernel, LLVMValueRef function,
+		    const char *passes);
+/* Erases the marks of where a private variable is alive. */
+void cpu_drop_lifetimes(LLVMValueRef variable);
+/* Marks the memory accesses of `function` as independent from thread to thread: members of the
+ * access group that the first instruction of `pattern` is in. */
+void cpu_mark_independent(struct cpu_lowering *l, LLVMValueRef function, LLVMValueRef pattern);
 /* The kernel whose thread function this is, or NULL. */
 struct cpu_kernel *cpu_kernel_of(struct cpu_lowering *l, LLVMValueRef function);
 

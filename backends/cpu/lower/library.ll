@@ -13,7 +13,8 @@ declare ptr @tally.cpu.thread()
 declare ptr @tally.cpu.block()
 declare i32 @tally.cpu.linear()
 declare i32 @tally.cpu.site()
-declare void @tally.cpu.suspend()
+; Not to be duplicated on the ways that threads take: who meets at one barrier stays together.
+declare void @tally.cpu.suspend() convergent nounwind
 
 define i32 @tally.cpu.field(i64 %offset) {
   %block = call ptr @tally.cpu.block()

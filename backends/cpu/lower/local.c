@@ -40,7 +40,7 @@ static bool cuts_address(LLVMValueRef i)
 	return is_32_bits(i) || LLVMIsAZExtInst(i) || LLVMIsASExtInst(i);
 }
 
-static void drop_lifetimes(LLVMValueRef variable)
+void cpu_drop_lifetimes(LLVMValueRef variable)
 {
 	TALLY_EACH_USE (variable, use) {
 		LLVMValueRef user = LLVMGetUser(use);
@@ -83,7 +83,7 @@ static uint32_t place_variable(struct cpu_lowering *l, LLVMValueRef variable, ui
 	if (base) {
 		LLVMValueRef place;
 
-		drop_lifetimes(variable);
+		cpu_drop_lifetimes(variable);
 		LLVMPositionBuilderBefore(l->builder, variable);
 		place = LLVMBuildInBoundsGEP2(l->builder, l->i8, base, &index, 1, "");
 		if (LLVMTypeOf(place) != LLVMTypeOf(variable))

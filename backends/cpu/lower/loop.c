@@ -89,9 +89,13 @@ static bool has_private_memory(const struct cpu_kernel *kernel)
 	return false;
 }
 
-static void mark_independent(struct cpu_kernel *kernel, LLVMValueRef group, unsigned kind)
+void cpu_mark_independent(struct cpu_lowering *l, LLVMValueRef function, LLVMValueRef pattern)
 {
-	TALLY_EACH_BLOCK (kernel->thread, block)
+	unsigned kind = LLVMGetMDKindIDInContext(l->context, "llvm.access.group", 17);
+	LLVMValueRef first = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(pattern));
+	LLVMValueRef group = LLVMGetMetadata(first, kind);
+
+	TALLY_EACH_BLOCK (function, block)
 		TALLY_EACH_INSTRUCTION (block, i) {
 			bool memory = LLVMIsALoadInst(i) || LLVMIsAStoreInst(i);
 
@@ -113,7 +117,6 @@ static LLVMValueRef named(struct cpu_lowering *l, const struct cpu_kernel *kerne
 bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel)
 {
 	bool keeps_record = LLVMGetFirstUse(LLVMGetParam(kernel->thread, CPU_THREAD)) != NULL;
-	unsigned kind = LLVMGetMDKindIDInContext(l->context, "llvm.access.group", 17);
 	struct tally_buffer text = {0};
 	LLVMValueRef group;
 	bool ok;
@@ -133,11 +136,7 @@ bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel)
 	kernel->entry = named(l, kernel, "run");
 	group = named(l, kernel, "group");
 	if (!has_private_memory(kernel))
-		mark_independent(
-			kernel,
-			LLVMGetMetadata(LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(group)),
-					kind),
-			kind);
+		cpu_mark_independent(l, kernel->thread, group);
 	LLVMDeleteFunction(group);
 	return true;
 }

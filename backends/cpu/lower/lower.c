@@ -7,8 +7,10 @@
  * levels of the psABI. Half precision needs F16C (v3).
  *
  * Kernels that meet no other thread become a loop nest over the block's threads, x innermost, which
- * LLVM vectorises; the others become coroutines, one for each thread, which the executor resumes.
+ * LLVM vectorises; those that meet only in barriers of the whole block one such nest between any
+ * two barriers; the others become coroutines, one for each thread, which the executor resumes.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,21 +143,40 @@ static bool set_layout(struct cpu_lowering *l)
 	return true;
 }
 
+static bool make_entry(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	cpu_mark_params(l, kernel);
+	if (!cpu_is_coroutine(kernel)) {
+		cpu_clear_addresses(l, kernel->thread);
+		return cpu_make_loop(l, kernel);
+	}
+	if (!cpu_make_regions(l, kernel))
+		return false;
+	if (!kernel->reason)
+		return true;
+	kernel->record.flags |= TALLY_CPU_COROUTINE;
+	return cpu_make_coroutine(l, kernel);
+}
+
+/* How each kernel runs, and why: for --stats. */
+static void report_entry(const struct cpu_lowering *l, const struct cpu_kernel *kernel)
+{
+	if (!l->options->stats)
+		return;
+	if (kernel->reason)
+		fprintf(stderr, "%s: coroutines: %s\n", kernel->name, kernel->reason);
+	else if (kernel->regions)
+		fprintf(stderr, "%s: %u regions\n", kernel->name, kernel->regions);
+	else
+		fprintf(stderr, "%s: loop\n", kernel->name);
+}
+
 static bool make_entries(struct cpu_lowering *l)
 {
 	for (size_t i = 0; i < l->kernel_count; i++) {
-		struct cpu_kernel *kernel = &l->kernels[i];
-
-		cpu_mark_params(l, kernel);
-		if (cpu_is_coroutine(kernel)) {
-			kernel->record.flags |= TALLY_CPU_COROUTINE;
-			if (!cpu_make_coroutine(l, kernel))
-				return false;
-		} else {
-			cpu_clear_addresses(l, kernel->thread);
-			if (!cpu_make_loop(l, kernel))
-				return false;
-		}
+		if (!make_entry(l, &l->kernels[i]))
+			return false;
+		report_entry(l, &l->kernels[i]);
 	}
 	return true;
 }

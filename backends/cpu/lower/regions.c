@@ -1,0 +1,524 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels whose threads meet only in barriers of the whole block, and come to them together: a loop
+ * nest over the threads for what lies between two barriers (a region), as for kernels without
+ * barriers, and the regions one after the other as the block's uniform branches say.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/executor.h"
+#include "backends/cpu/lower/internal.h"
+#include "base/buffer.h"
+
+/* A loop nest over the threads; `in` is what the block's own values were before it, so that no
+ * thread sees what another makes of them. */
+static const char nest[] =
+	"declare i32 @k%1$u.r%2$u(ptr, ptr, ptr, ptr, ptr, i64, i32, i32, i32, i32)\n"
+	"define i32 @k%1$u.l%2$u(ptr %%params, ptr %%block, ptr %%context, ptr %%out, i64 "
+	"%%threads, "
+	"i32 %%x.size, i32 %%y.size, i32 %%z.size) alwaysinline nounwind {\n"
+	"entry:\n"
+	"  %%in = alloca [%3$llu x i8], align 64\n"
+	"  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %%in, ptr align 64 %%out, i64 %3$llu, "
+	"i1 false)\n"
+	"  store i32 0, ptr %%out, align 16\n"
+	"  br label %%plane\n"
+	"plane:\n"
+	"  %%z = phi i32 [ 0, %%entry ], [ %%z.next, %%plane.end ]\n"
+	"  %%z.row = mul nuw nsw i32 %%z, %%y.size\n"
+	"  br label %%row\n"
+	"row:\n"
+	"  %%y = phi i32 [ 0, %%plane ], [ %%y.next, %%row.end ]\n"
+	"  %%row.index = add nuw nsw i32 %%z.row, %%y\n"
+	"  %%first = mul nuw nsw i32 %%row.index, %%x.size\n"
+	"  br label %%thread\n"
+	"thread:\n"
+	"  %%x = phi i32 [ 0, %%row ], [ %%x.next, %%thread ]\n"
+	"  %%linear = add nuw nsw i32 %%first, %%x\n"
+	"  %%next = call i32 @k%1$u.r%2$u(ptr %%params, ptr %%block, ptr %%context, ptr %%in, "
+	"ptr %%out, i64 %%threads, i32 %%x, i32 %%y, i32 %%z, i32 %%linear)\n"
+	"  %%x.next = add nuw nsw i32 %%x, 1\n"
+	"  %%x.more = icmp ult i32 %%x.next, %%x.size\n"
+	"  br i1 %%x.more, label %%thread, label %%row.end, !llvm.loop !%4$u\n"
+	"row.end:\n"
+	"  %%y.next = add nuw nsw i32 %%y, 1\n"
+	"  %%y.more = icmp ult i32 %%y.next, %%y.size\n"
+	"  br i1 %%y.more, label %%row, label %%plane.end\n"
+	"plane.end:\n"
+	"  %%z.next = add nuw nsw i32 %%z, 1\n"
+	"  %%z.more = icmp ult i32 %%z.next, %%z.size\n"
+	"  br i1 %%z.more, label %%plane, label %%done\n"
+	"done:\n"
+	"  ret i32 %%next\n"
+	"}\n"
+	"!%4$u = distinct !{!%4$u, !3}\n";
+
+/* The block: memory for what its threads keep, which comes from the arena of coroutines' frames,
+ * then the regions. */
+static const char whole[] =
+	"declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n"
+	"define i32 @k%1$u.run(ptr readonly align 8 dereferenceable(%2$u) %%params, "
+	"ptr align 8 dereferenceable(%3$u) %%block) nounwind {\n"
+	"entry:\n"
+	"  %%once = alloca [%4$llu x i8], align 64\n"
+	"  %%x.at = getelementptr inbounds i8, ptr %%block, i64 80\n"
+	"  %%y.at = getelementptr inbounds i8, ptr %%block, i64 84\n"
+	"  %%z.at = getelementptr inbounds i8, ptr %%block, i64 88\n"
+	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%count.at = getelementptr inbounds i8, ptr %%block, i64 92\n"
+	"  %%count = load i32, ptr %%count.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%count.wide = zext i32 %%count to i64\n"
+	"  %%count.up = add i64 %%count.wide, 63\n"
+	"  %%threads = and i64 %%count.up, -64\n"
+	"  %%size = mul i64 %%threads, %5$llu\n"
+	"  %%next.at = getelementptr inbounds i8, ptr %%block, i64 24\n"
+	"  %%limit.at = getelementptr inbounds i8, ptr %%block, i64 32\n"
+	"  %%here = load ptr, ptr %%next.at, align 8\n"
+	"  %%limit = load ptr, ptr %%limit.at, align 8\n"
+	"  %%behind = getelementptr i8, ptr %%here, i64 %%size\n"
+	"  %%fits = icmp ule ptr %%behind, %%limit\n"
+	"  br i1 %%fits, label %%begin, label %%ask\n"
+	"ask:\n"
+	"  %%services = load ptr, ptr %%block, align 8, !invariant.load !0\n"
+	"  %%frame = load ptr, ptr %%services, align 8, !invariant.load !0\n"
+	"  %%new = call ptr %%frame(ptr %%block, i64 %%size)\n"
+	"  %%none = icmp eq ptr %%new, null\n"
+	"  br i1 %%none, label %%fail, label %%begin\n"
+	"fail:\n"
+	"  ret i32 %6$d\n"
+	"begin:\n"
+	"  %%context = phi ptr [ %%here, %%entry ], [ %%new, %%ask ]\n"
+	"  br label %%r0\n"
+	"r%7$u:\n"
+	"  ret i32 0\n";
+
+static const char metadata[] = "define void @k%1$u.group(ptr %%p) {\n"
+			       "  store i8 0, ptr %%p, !llvm.access.group !4\n"
+			       "  ret void\n"
+			       "}\n"
+			       "!0 = !{}\n"
+			       "!1 = !{i32 1, i32 1025}\n"
+			       "!3 = !{!\"llvm.loop.parallel_accesses\", !4}\n"
+			       "!4 = distinct !{}\n";
+enum { FIRST_LOOP = 10 };
+
+size_t cpu_record_field(LLVMValueRef thread, LLVMValueRef pointer)
+{
+	LLVMValueRef record = LLVMGetParam(thread, CPU_THREAD), index;
+
+	if (!LLVMIsAGetElementPtrInst(pointer) || LLVMGetOperand(pointer, 0) != record ||
+	    LLVMGetNumOperands(pointer) != 2)
+		return SIZE_MAX;
+	index = LLVMGetOperand(pointer, 1);
+	return LLVMIsAConstantInt(index) ? LLVMConstIntGetZExtValue(index) : SIZE_MAX;
+}
+
+/* The store to a field of the record that comes before the suspension `call` in its block. */
+static LLVMValueRef stored_before(LLVMValueRef thread, LLVMValueRef call, size_t field)
+{
+	LLVMValueRef i = call;
+
+	while ((i = LLVMGetPreviousInstruction(i))) {
+		const char *name = tally_called_name(i);
+
+		if (name && !strcmp(name, "tally.cpu.suspend"))
+			return NULL;
+		if (LLVMIsAStoreInst(i) && cpu_record_field(thread, LLVMGetOperand(i, 1)) == field)
+			return i;
+	}
+	return NULL;
+}
+
+static const char *check_suspension(LLVMValueRef thread, LLVMValueRef call)
+{
+	LLVMValueRef head =
+		stored_before(thread, call, offsetof(struct tally_cpu_thread, operation));
+	uint64_t word;
+
+	if (!head || !LLVMIsAConstantInt(LLVMGetOperand(head, 0)))
+		return "a barrier or warp operation with a run-time id, count or mask";
+	word = LLVMConstIntGetZExtValue(LLVMGetOperand(head, 0));
+	if ((word & 0xff) == TALLY_CPU_YIELD)
+		return "tally.nanosleep";
+	if ((word & 0xff) >= TALLY_CPU_ACTIVE_MASK)
+		return "a warp operation";
+	if ((word & 0xff) == TALLY_CPU_BARRIER_ARRIVE)
+		return "tally.barrier.arrive";
+	if (word > 0xff)
+		return "a barrier of part of the block";
+	if (word != TALLY_CPU_BARRIER &&
+	    !stored_before(thread, call, offsetof(struct tally_cpu_thread, value)))
+		return "a barrier with a value that is not beside it";
+	return NULL;
+}
+
+static bool is_suspension(LLVMValueRef i)
+{
+	const char *name = tally_called_name(i);
+
+	return name && !strcmp(name, "tally.cpu.suspend");
+}
+
+/* The suspension whose result is read, which is the last before it; NULL when it is elsewhere. */
+static LLVMValueRef suspension_before(LLVMValueRef load)
+{
+	LLVMBasicBlockRef block = LLVMGetInstructionParent(load);
+	LLVMValueRef i = load;
+
+	while (i && !is_suspension(i))
+		i = LLVMGetPreviousInstruction(i);
+	if (i)
+		return i;
+	/* Or it ends the one block that comes before. */
+	TALLY_EACH_USE (LLVMBasicBlockAsValue(block), use) {
+		LLVMValueRef end = LLVMGetUser(use);
+
+		if (!LLVMIsAInstruction(end) || !LLVMIsATerminatorInst(end) || i)
+			return NULL;
+		i = end;
+	}
+	i = i ? LLVMGetPreviousInstruction(i) : NULL;
+	return i && is_suspension(i) ? i : NULL;
+}
+
+/* Whether the thread's record is used for nothing but barriers. */
+static bool is_plain_record(LLVMValueRef thread)
+{
+	TALLY_EACH_USE (LLVMGetParam(thread, CPU_THREAD), use) {
+		LLVMValueRef user = LLVMGetUser(use);
+		size_t field = cpu_record_field(thread, user);
+
+		if (field != offsetof(struct tally_cpu_thread, operation) &&
+		    field != offsetof(struct tally_cpu_thread, value) &&
+		    field != offsetof(struct tally_cpu_thread, result))
+			return false;
+		TALLY_EACH_USE (user, access) {
+			LLVMValueRef i = LLVMGetUser(access);
+
+			if (field == offsetof(struct tally_cpu_thread, result)
+				    ? !LLVMIsALoadInst(i) || !suspension_before(i)
+				    : !LLVMIsAStoreInst(i))
+				return false;
+		}
+	}
+	return true;
+}
+
+static const char *check_body(LLVMValueRef thread)
+{
+	const char *reason = NULL;
+
+	TALLY_EACH_BLOCK (thread, at)
+		TALLY_EACH_INSTRUCTION (at, i) {
+			if (is_suspension(i) && !reason)
+				reason = check_suspension(thread, i);
+			if (LLVMIsAAllocaInst(i) &&
+			    (at != LLVMGetEntryBasicBlock(thread) ||
+			     !LLVMIsAConstantInt(LLVMGetOperand(i, 0)) ||
+			     LLVMConstIntGetZExtValue(LLVMGetOperand(i, 0)) != 1 ||
+			     LLVMGetAlignment(i) > 64))
+				reason =
+					"a private variable of run-time size or of large alignment";
+			if (LLVMIsAIndirectBrInst(i) || LLVMIsAInvokeInst(i))
+				reason = "an indirect branch";
+		}
+	if (!reason && !is_plain_record(thread))
+		reason = "a function that cannot be inlined, or a result far from its barrier";
+	return reason;
+}
+
+/* Loads of parameters and of the block's fields move to the entry: two of one field on two ways
+ * would look like a value that depends on the way. Both can be read at any time. */
+static bool hoist_field(LLVMValueRef i, void *data)
+{
+	struct cpu_lowering *l = data;
+	LLVMValueRef thread = LLVMGetBasicBlockParent(LLVMGetInstructionParent(i)), pointer, base;
+	unsigned kind = LLVMGetMDKindIDInContext(l->context, "invariant.load", 14);
+	LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(thread);
+	LLVMValueRef index;
+	uint64_t end = 0;
+
+	if (!LLVMIsALoadInst(i) || !LLVMGetMetadata(i, kind) || LLVMGetVolatile(i))
+		return true;
+	pointer = base = LLVMGetOperand(i, 0);
+	if (LLVMIsAGetElementPtrInst(pointer)) {
+		base = LLVMGetOperand(pointer, 0);
+		index = LLVMGetOperand(pointer, 1);
+		if (LLVMGetNumOperands(pointer) != 2 || !LLVMIsAConstantInt(index) ||
+		    LLVMGetGEPSourceElementType(pointer) != l->i8)
+			return true;
+		end = LLVMConstIntGetZExtValue(index);
+	}
+	end += LLVMABISizeOfType(LLVMGetModuleDataLayout(l->module), LLVMTypeOf(i));
+	if (base == LLVMGetParam(thread, CPU_PARAMS) &&
+	    end > cpu_kernel_of(l, thread)->record.param_bytes)
+		return true;
+	if (base != LLVMGetParam(thread, CPU_PARAMS) && base != LLVMGetParam(thread, CPU_BLOCK))
+		return true;
+	LLVMInstructionRemoveFromParent(i);
+	LLVMPositionBuilderBefore(l->builder, LLVMGetFirstInstruction(entry));
+	if (pointer != base) {
+		pointer = LLVMInstructionClone(pointer);
+		LLVMInsertIntoBuilder(l->builder, pointer);
+		LLVMSetOperand(i, 0, pointer);
+	}
+	LLVMInsertIntoBuilder(l->builder, i);
+	return true;
+}
+
+static bool split_after(LLVMValueRef i, void *data)
+{
+	struct cpu_lowering *l = data;
+
+	if (is_suspension(i)) {
+		LLVMValueRef next = LLVMGetNextInstruction(i);
+		LLVMBasicBlockRef tail = LLVMGetInstructionParent(next),
+				  first = cpu_split_before(l, next);
+
+		LLVMPositionBuilderAtEnd(l->builder, first);
+		LLVMBuildBr(l->builder, tail);
+	}
+	return true;
+}
+
+/* The result that was asked for, from how many threads came with a true value. */
+static LLVMValueRef barrier_result(struct cpu_lowering *l, LLVMValueRef thread, uint64_t kind)
+{
+	LLVMTypeRef type = LLVMFunctionType(l->i32, NULL, 0, 0);
+	LLVMValueRef count = LLVMGetNamedFunction(l->module, "tally.cpu.count"), threads;
+
+	if (!count)
+		count = LLVMAddFunction(l->module, "tally.cpu.count", type);
+	count = LLVMBuildCall2(l->builder, type, count, NULL, 0, "");
+	threads = cpu_load_field(l, l->i32, LLVMGetParam(thread, CPU_BLOCK),
+				 offsetof(struct tally_cpu_block, threads), "");
+	if (kind == TALLY_CPU_BARRIER_AND)
+		count = LLVMBuildICmp(l->builder, LLVMIntEQ, count, threads, "");
+	else if (kind == TALLY_CPU_BARRIER_OR)
+		count = LLVMBuildICmp(l->builder, LLVMIntNE, count, LLVMConstNull(l->i32), "");
+	return LLVMBuildZExt(l->builder, count, l->i64, "");
+}
+
+static bool replace_result(LLVMValueRef i, void *data)
+{
+	struct cpu_lowering *l = data;
+	LLVMValueRef thread = LLVMGetBasicBlockParent(LLVMGetInstructionParent(i)), head;
+
+	if (!LLVMIsALoadInst(i) || cpu_record_field(thread, LLVMGetOperand(i, 0)) !=
+					   offsetof(struct tally_cpu_thread, result))
+		return true;
+	head = stored_before(thread, suspension_before(i),
+			     offsetof(struct tally_cpu_thread, operation));
+	LLVMPositionBuilderBefore(l->builder, i);
+	tally_replace(i,
+		      barrier_result(l, thread, LLVMConstIntGetZExtValue(LLVMGetOperand(head, 0))));
+	return true;
+}
+
+/* A suspension becomes tally.cpu.meet(1 for each thread that is to be counted). */
+static bool replace_suspension(LLVMValueRef i, void *data)
+{
+	struct cpu_lowering *l = data;
+	LLVMTypeRef type = LLVMFunctionType(l->void_type, &l->i32, 1, 0);
+	LLVMValueRef thread, head, value, counted, meet;
+
+	if (!is_suspension(i))
+		return true;
+	thread = LLVMGetBasicBlockParent(LLVMGetInstructionParent(i));
+	head = stored_before(thread, i, offsetof(struct tally_cpu_thread, operation));
+	value = stored_before(thread, i, offsetof(struct tally_cpu_thread, value));
+	meet = LLVMGetNamedFunction(l->module, "tally.cpu.meet");
+	if (!meet)
+		meet = LLVMAddFunction(l->module, "tally.cpu.meet", type);
+	LLVMPositionBuilderBefore(l->builder, i);
+	counted = LLVMConstNull(l->i32);
+	if (LLVMConstIntGetZExtValue(LLVMGetOperand(head, 0)) != TALLY_CPU_BARRIER)
+		counted = LLVMBuildTrunc(l->builder, LLVMGetOperand(value, 0), l->i32, "");
+	LLVMBuildCall2(l->builder, type, meet, &counted, 1, "");
+	LLVMInstructionEraseFromParent(i);
+	LLVMInstructionEraseFromParent(head);
+	if (value)
+		LLVMInstructionEraseFromParent(value);
+	return true;
+}
+
+/* Numbers the regions: 0 starts at the entry, the others behind the barriers. Returns how many. */
+static unsigned number_regions(const struct cpu_flow *flow, unsigned *next)
+{
+	unsigned count = 1;
+
+	for (size_t b = 0; b < flow->count; b++) {
+		LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[b]);
+
+		if (flow->meets[b])
+			next[cpu_flow_index(flow, LLVMGetSuccessor(end, 0))] = count++;
+	}
+	return count;
+}
+
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+
+static LLVMValueRef named(struct cpu_lowering *l, const struct cpu_kernel *kernel, const char *part,
+			  unsigned region)
+{
+	char name[64];
+
+	snprintf(name, sizeof name, part, kernel->index, region);
+	return LLVMGetNamedFunction(l->module, name);
+}
+
+/* Marks the regions that can come after one, 0 for the end. */
+static void find_next(LLVMValueRef region, bool *can, unsigned count)
+{
+	memset(can, 0, count);
+	TALLY_EACH_BLOCK (region, at) {
+		LLVMValueRef end = LLVMGetBasicBlockTerminator(at);
+		uint64_t next;
+
+		if (!LLVMIsAReturnInst(end))
+			continue;
+		next = LLVMConstIntGetZExtValue(LLVMGetOperand(end, 0));
+		can[next] = true;
+	}
+}
+
+/* A region's call in the block, and the way on: a branch that is the same for all threads. */
+static void print_step(struct tally_buffer *text, struct cpu_kernel *kernel, unsigned region,
+		       LLVMValueRef function, bool *can, unsigned count)
+{
+	unsigned first = 0;
+
+	find_next(function, can, count);
+	while (first + 1 < count && !can[first])
+		first++;
+	tally_buffer_print(text,
+			   "r%2$u:\n"
+			   "  %%n%2$u = call i32 @k%1$u.l%2$u(ptr %%params, ptr %%block, "
+			   "ptr %%context, ptr %%once, i64 %%threads, i32 %%x.size, i32 %%y.size, "
+			   "i32 %%z.size)\n"
+			   "  switch i32 %%n%2$u, label %%r%3$u [\n",
+			   kernel->index, region, first ? first : count);
+	for (unsigned n = first + 1; n < count; n++)
+		if (can[n])
+			tally_buffer_print(text, "    i32 %1$u, label %%r%1$u\n", n);
+	tally_buffer_print(text, "  ]\n");
+}
+
+static bool link_block(struct cpu_lowering *l, struct cpu_kernel *kernel,
+		       const struct cpu_context_layout *layout, unsigned count)
+{
+	unsigned long long once = (layout->once_bytes + 15) / 16 * 16;
+	struct tally_buffer text = {0};
+	bool ok, *can = calloc(count + 1, sizeof *can);
+
+	if (!can)
+		return tally_fail(l->error, "out of memory");
+	tally_buffer_print(&text, whole, kernel->index,
+			   kernel->record.param_bytes + !kernel->record.param_bytes,
+			   (unsigned)sizeof(struct tally_cpu_block), once,
+			   (unsigned long long)layout->thread_bytes, TALLY_CPU_MEMORY, count);
+	for (unsigned r = 0; r < count; r++)
+		print_step(&text, kernel, r, named(l, kernel, "k%u.r%u", r), can, count);
+	free(can);
+	tally_buffer_print(&text, "}\n");
+	for (unsigned r = 0; r < count; r++)
+		tally_buffer_print(&text, nest, kernel->index, r, once, FIRST_LOOP + r);
+	tally_buffer_print(&text, metadata, kernel->index);
+	ok = text.failed ? tally_fail(l->error, "out of memory") : cpu_link_text(l, text.data);
+	tally_buffer_free(&text);
+	return ok;
+}
+
+/* Counting threads in a barrier is the one access of a region that is not independent from thread
+ * to thread: it was volatile so as not to be marked. */
+static bool open_count(LLVMValueRef i, void *data)
+{
+	LLVMValueRef function = data, out = LLVMGetParam(function, 4);
+
+	if ((LLVMIsALoadInst(i) && LLVMGetOperand(i, 0) == out) ||
+	    (LLVMIsAStoreInst(i) && LLVMGetOperand(i, 1) == out))
+		LLVMSetVolatile(i, 0);
+	return true;
+}
+
+/* The regions' functions become one: values that the block keeps once become values again, and
+ * branches that are the same for all threads leave the loops. */
+static bool join(struct cpu_lowering *l, struct cpu_kernel *kernel, unsigned count)
+{
+	static const char passes[] =
+		"sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg";
+	LLVMValueRef group = named(l, kernel, "k%u.group", 0);
+
+	for (unsigned r = 0; r < count; r++) {
+		LLVMValueRef region = named(l, kernel, "k%u.r%u", r);
+
+		cpu_mark_independent(l, region, group);
+		if (!tally_visit_instructions(region, open_count, region))
+			return tally_fail(l->error, "out of memory");
+		LLVMSetLinkage(region, LLVMInternalLinkage);
+		LLVMSetLinkage(named(l, kernel, "k%u.l%u", r), LLVMInternalLinkage);
+	}
+	LLVMDeleteFunction(group);
+	kernel->entry = named(l, kernel, "k%u.run", 0);
+	return tally_lower_run_pipeline(l->module, "always-inline", l->machine, l->error) &&
+	       (l->options->optimise <= 0 || cpu_run_passes(l, kernel, kernel->entry, passes));
+}
+
+static bool make_block(struct cpu_lowering *l, struct cpu_kernel *kernel, struct cpu_flow *flow)
+{
+	struct cpu_context_layout layout = {0};
+	unsigned *next = calloc(flow->count + 1, sizeof *next), count;
+	size_t *starts = calloc(flow->count + 1, sizeof *starts);
+	bool ok = next && starts;
+
+	ok = ok ? cpu_make_context(l, flow, &layout) : tally_fail(l->error, "out of memory");
+	count = ok ? number_regions(flow, next) : 0;
+	for (size_t b = 0; ok && b < flow->count; b++)
+		if (next[b])
+			starts[next[b]] = b;
+	if (ok)
+		starts[0] = cpu_flow_index(flow, LLVMGetEntryBasicBlock(flow->function));
+	for (unsigned r = 0; ok && r < count; r++)
+		ok = cpu_make_region(l, kernel, flow, &layout, starts[r], next, r) ||
+		     tally_fail(l->error, "out of memory");
+	free(next);
+	free(starts);
+	ok = ok && link_block(l, kernel, &layout, count) && join(l, kernel, count);
+	free(layout.slots);
+	kernel->regions = count;
+	return ok;
+}
+
+bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	LLVMValueRef thread = kernel->thread;
+	struct cpu_flow flow = {0};
+	bool ok;
+
+	kernel->reason = l->options->coroutines ? "asked for" : check_body(thread);
+	if (kernel->reason)
+		return true;
+	if (!tally_visit_instructions(thread, hoist_field, l))
+		return tally_fail(l->error, "out of memory");
+	ok = cpu_run_passes(l, kernel, thread, "early-cse") &&
+	     tally_visit_instructions(thread, split_after, l) && cpu_flow_open(l, thread, &flow);
+	if (ok && !cpu_flow_diverge(&flow))
+		kernel->reason = "a barrier that threads may not reach together";
+	cpu_flow_close(&flow);
+	if (!ok || kernel->reason)
+		return ok || tally_fail(l->error, "out of memory");
+	if (!tally_visit_instructions(thread, replace_result, l) ||
+	    !tally_visit_instructions(thread, replace_suspension, l))
+		return tally_fail(l->error, "out of memory");
+	cpu_clear_addresses(l, thread);
+	ok = cpu_flow_open(l, thread, &flow) &&
+	     (cpu_flow_diverge(&flow) || tally_fail(l->error, "out of memory")) &&
+	     make_block(l, kernel, &flow);
+	cpu_flow_close(&flow);
+	kernel->record.flags |= TALLY_CPU_REGIONS;
+	return ok;
+}
