@@ -24,6 +24,11 @@ static void launches(void)
 	OK(cudaGetLastError());
 	nothing<<<1, 4096>>>();
 	EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
+	/* Also where Tally would launch it in slices of one dimension. */
+	nothing<<<dim3(1, 65536), 32>>>();
+	EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
+	nothing<<<dim3(1, 1, 65536), 32>>>();
+	EXPECT(cudaErrorInvalidConfiguration, cudaGetLastError());
 	nothing<<<1, 32, 1 << 30>>>();
 	CHECK(cudaGetLastError() != cudaSuccess);
 	EXPECT(cudaErrorInvalidDeviceFunction,

@@ -37,6 +37,9 @@ static struct tally_kernel *guardable(struct tally_stream *s, const void *functi
 	 * joined the capture by then. */
 	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed))
 		return NULL;
+	/* Slices have one dimension: they would make a grid legal that the driver has to refuse. */
+	if (at->grid[1] > 65535 || at->grid[2] > 65535)
+		return NULL;
 	k = tally_kernel_find(function);
 	if (!k || !blocks || !at->grid[2] || blocks > INT32_MAX / at->grid[2] ||
 	    !tally_kernel_guarded(k) || !has_guard(s))
