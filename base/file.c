@@ -19,11 +19,13 @@ static bool read_descriptor(int fd, const char *path, struct tally_buffer *out,
 			    struct tally_error *error)
 {
 	char chunk[65536];
-	struct stat info;
-	bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+	struct statx info;
+	/* Not fstat(): its symbol is newer than the oldest glibc that libtally.so loads with. */
+	bool regular = statx(fd, "", AT_EMPTY_PATH, STATX_TYPE | STATX_SIZE, &info) == 0 &&
+		       S_ISREG(info.stx_mode);
 	size_t most = regular ? file_max : stream_max, before = out->size;
 
-	if (regular && info.st_size > (off_t)most)
+	if (regular && info.stx_size > most)
 		return tally_fail_at(error, path, 0, 0, "cannot read: more than %zu GiB",
 				     most >> 30);
 	for (;;) {
