@@ -38,10 +38,7 @@ enum tally_worker_end {
 enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cache_request *request,
 				       int *output, struct tally_error *error);
 
-/* A memory file with a descriptor above the standard three, or -1 with errno. */
-int tally_memory_file(const char *name);
 /* Whether RLIMIT_FSIZE allows a file so large: to exceed it kills the process by SIGXFSZ. */
 bool tally_within_file_limit(uint64_t size);
-bool tally_write_all(int fd, const void *data, size_t size);
 
 #endif

@@ -197,7 +197,8 @@ static char **worker_environment(void)
 	return result;
 }
 
-int tally_memory_file(const char *name)
+/* A memory file with a descriptor above the standard three, or -1 with errno. */
+static int memory_file(const char *name)
 {
 	int fd = memfd_create(name, MFD_CLOEXEC);
 
@@ -218,7 +219,7 @@ bool tally_within_file_limit(uint64_t size)
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || size <= limit.rlim_cur;
 }
 
-bool tally_write_all(int fd, const void *data, size_t size)
+static bool write_all(int fd, const void *data, size_t size)
 {
 	const char *p = data;
 
@@ -352,8 +353,8 @@ enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cac
 				   "-",
 				   NULL};
 	struct job job = {.arguments = (char *const *)(uintptr_t)arguments,
-			  .input = tally_memory_file("tally-image"),
-			  .output = tally_memory_file("tally-code"),
+			  .input = memory_file("tally-image"),
+			  .output = memory_file("tally-code"),
 			  .deadline = tally_now() + time_limit_ns()};
 	char **environment = worker_environment();
 	enum tally_worker_end end = TALLY_WORKER_FAILED;
@@ -361,7 +362,7 @@ enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cac
 	job.environment = environment;
 	*output = -1;
 	if (environment && job.input >= 0 && job.output >= 0 &&
-	    tally_write_all(job.input, request->image, request->size)) {
+	    write_all(job.input, request->image, request->size)) {
 		bool started = run_nanny(&job);
 		end = judge(&job, lower, started, error);
 	} else {

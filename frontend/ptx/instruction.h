@@ -35,27 +35,72 @@ const struct ptx_row *ptx_row_at(size_t index);
 /* The modifier of `s` that belongs to a named group ("rnd", "scope"), or NULL. */
 const char *ptx_pick(const struct ptx_statement *s, const char *group);
 
-#define PTX_LOWERINGS(L)                                                                           \
-	L(binary)                                                                                  \
-	L(divide)                                                                                  \
-	L(unary)                                                                                   \
-	L(carry)                                                                                   \
-	L(multiply)                                                                                \
-	L(multiply24)                                                                              \
-	L(minmax)                                                                                  \
-	L(popcount)                                                                                \
-	L(szext)                                                                                   \
-	L(sad) L(dot) L(op_bits) L(lop3) L(shift) L(funnel) L(prmt) L(cnot) L(farith) L(fapprox)   \
-		L(fminmax) L(fsign) L(copysign) L(testp) L(fmixed) L(fpair) L(setp) L(set) L(selp) \
-			L(slct) L(mov) L(cvt) L(cvt_pack) L(cvta) L(isspacep) L(load) L(store)     \
-				L(nothing) L(zero) L(copy_async) L(atom) L(cas) L(red) L(fence)    \
-					L(barrier) L(barrier_reduce) L(warp_sync) L(shuffle)       \
-						L(vote) L(match) L(redux) L(active_mask) L(elect)  \
-							L(branch) L(branch_index) L(call) L(exit)  \
-								L(trap) L(nanosleep) L(brkpt)      \
-									L(simd) L(matrix)          \
-										L(mbarrier)        \
-											L(refuse)
+/* clang-format off */
+#define PTX_LOWERINGS(L) \
+	L(binary) \
+	L(divide) \
+	L(unary) \
+	L(carry) \
+	L(multiply) \
+	L(multiply24) \
+	L(minmax) \
+	L(popcount) \
+	L(szext) \
+	L(sad) \
+	L(dot) \
+	L(op_bits) \
+	L(lop3) \
+	L(shift) \
+	L(funnel) \
+	L(prmt) \
+	L(cnot) \
+	L(farith) \
+	L(fapprox) \
+	L(fminmax) \
+	L(fsign) \
+	L(copysign) \
+	L(testp) \
+	L(fmixed) \
+	L(fpair) \
+	L(setp) \
+	L(set) \
+	L(selp) \
+	L(slct) \
+	L(mov) \
+	L(cvt) \
+	L(cvt_pack) \
+	L(cvta) \
+	L(isspacep) \
+	L(load) \
+	L(store) \
+	L(nothing) \
+	L(zero) \
+	L(copy_async) \
+	L(atom) \
+	L(cas) \
+	L(red) \
+	L(fence) \
+	L(barrier) \
+	L(barrier_reduce) \
+	L(warp_sync) \
+	L(shuffle) \
+	L(vote) \
+	L(match) \
+	L(redux) \
+	L(active_mask) \
+	L(elect) \
+	L(branch) \
+	L(branch_index) \
+	L(call) \
+	L(exit) \
+	L(trap) \
+	L(nanosleep) \
+	L(brkpt) \
+	L(simd) \
+	L(matrix) \
+	L(mbarrier) \
+	L(refuse)
+/* clang-format on */
 
 #define L(name) ptx_lower ptx_lower_##name;
 PTX_LOWERINGS(L)

@@ -23,7 +23,7 @@
 #define DRAIN_SPIN_NS (MS / 200)  /* spinning */
 #define IDLE_NS	      (1000 * MS) /* after so long without activity the ticks end */
 
-bool tally_must_yield(struct tally_device *d)
+static bool must_yield(struct tally_device *d)
 {
 	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
 
@@ -123,7 +123,7 @@ static void look_for_lull(struct tally_device *d, struct watch *w, uint64_t now)
 /* Mirrors the board into the gate. Returns how long to sleep at most. Device lock held. */
 static int64_t mirror(struct tally_device *d)
 {
-	bool yield = tally_must_yield(d), left;
+	bool yield = must_yield(d), left;
 
 	if (yield && !d->closed)
 		tally_guard_close(d);

@@ -210,7 +210,6 @@ void tally_streams_forked(void);
 /* monitor.c ------------------------------------------------------------------------------------ */
 
 bool tally_monitor_start(struct tally_device *device);
-bool tally_must_yield(struct tally_device *device);
 
 /* Returns once nobody who outranks us is active and the gate is open. No lock held. */
 void tally_gate_wait(struct tally_device *device);
