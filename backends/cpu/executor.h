@@ -18,16 +18,6 @@ struct tally_cpu_launch {
 	uint64_t grid_id;
 };
 
-/* Why a block failed: sticky errors of the context, named as the driver API names them. */
-enum tally_cpu_fault {
-	TALLY_CPU_OK = 0,
-	TALLY_CPU_TRAP,	    /* CUDA_ERROR_LAUNCH_FAILED */
-	TALLY_CPU_ASSERT,   /* CUDA_ERROR_ASSERT */
-	TALLY_CPU_DEADLOCK, /* threads wait for each other for ever: CUDA_ERROR_LAUNCH_TIMEOUT */
-	TALLY_CPU_ILLEGAL,  /* CUDA_ERROR_ILLEGAL_ADDRESS */
-	TALLY_CPU_MEMORY,   /* out of host memory */
-};
-
 /*
  * What one worker thread needs to run blocks: shared memory (below 4 GiB, so that 32-bit shared
  * addresses hold), coroutine frames, thread records; grown on demand, reused between blocks. One

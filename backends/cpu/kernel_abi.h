@@ -238,4 +238,14 @@ struct tally_cpu_module {
 	const struct tally_cpu_variable *variables;
 };
 
+/* Why a block failed: sticky errors of the context, named as the driver API names them. */
+enum tally_cpu_fault {
+	TALLY_CPU_OK = 0,
+	TALLY_CPU_TRAP,	    /* CUDA_ERROR_LAUNCH_FAILED */
+	TALLY_CPU_ASSERT,   /* CUDA_ERROR_ASSERT */
+	TALLY_CPU_DEADLOCK, /* threads wait for each other for ever: CUDA_ERROR_LAUNCH_TIMEOUT */
+	TALLY_CPU_ILLEGAL,  /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	TALLY_CPU_MEMORY,   /* out of host memory */
+};
+
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/executor.h"
+#include "backends/cpu/kernel_abi.h"
 #include "backends/cpu/lower/internal.h"
 #include "base/buffer.h"
 
