@@ -120,14 +120,28 @@ static void look_for_lull(struct tally_device *d, struct watch *w, uint64_t now)
 	w->announced = announced;
 }
 
+/*
+ * On the CPU device a program that has to give way does so with its worker threads too (tally_cpu.h
+ * says why), from the first time on: one that never meets a program of higher priority keeps its
+ * share of a busy machine.
+ */
+static void step_back(void)
+{
+	static _Atomic bool done;
+
+	if (tally_process.cpu_background && !atomic_exchange(&done, true))
+		tally_process.cpu_background();
+}
+
 /* Mirrors the board into the gate. Returns how long to sleep at most. Device lock held. */
 static int64_t mirror(struct tally_device *d)
 {
 	bool yield = must_yield(d), left;
 
-	if (yield && !d->closed)
+	if (yield && !d->closed) {
 		tally_guard_close(d);
-	else if (!yield && d->closed)
+		step_back();
+	} else if (!yield && d->closed)
 		tally_guard_open(d);
 	left = tally_guard_look(d);
 	if (tally_guard_draining(d))

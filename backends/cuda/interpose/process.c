@@ -88,16 +88,6 @@ static void leaving(void)
 	}
 }
 
-/* On the CPU device a program that has to give way also gives way with its worker threads: see
- * tallyCpuBackground() in backends/cpu/driver/tally_cpu.h. */
-static void step_back(void)
-{
-	void (*background)(void) = (void (*)(void))tally_driver_lookup("tallyCpuBackground");
-
-	if (tally_process.config.guards && background)
-		background();
-}
-
 bool tally_start(void)
 {
 	static bool handlers;
@@ -118,8 +108,9 @@ bool tally_start(void)
 		if (mode == TALLY_ON)
 			tally_process.cpu_target =
 				(const char *(*)(void))tally_driver_lookup("tallyCpuTarget");
-		if (mode == TALLY_ON && tally_process.cpu_target)
-			step_back();
+		if (mode == TALLY_ON)
+			tally_process.cpu_background =
+				(void (*)(void))tally_driver_lookup("tallyCpuBackground");
 		atomic_store(&tally_mode, mode);
 	}
 	pthread_mutex_unlock(&once);

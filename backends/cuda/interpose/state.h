@@ -114,6 +114,7 @@ struct tally_process {
 	 * context behind our back. */
 	_Atomic(CUcontext) only_context;
 	const char *(*cpu_target)(void); /* the CPU device's driver: what it runs; NULL elsewhere */
+	void (*cpu_background)(void);	 /* the CPU device's tallyCpuBackground(); NULL elsewhere */
 };
 extern struct tally_process tally_process;
 
