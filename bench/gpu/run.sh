@@ -25,12 +25,12 @@ trap finish EXIT
 title() { printf '\n== %s\n' "$*"; }
 python() { timeout 90 python3 "$here/$@"; }
 
-# beside TITLE SERVER-PREFIX... -- TRAINER-PREFIX...: the server, measured while the trainer runs
+# beside TITLE SERVER-PREFIX... , TRAINER-PREFIX...: the server, measured while the trainer runs
 beside() {
 	title "$1"
 	shift
 	local server=() trainer=()
-	while [ "$1" != -- ]; do server+=("$1"); shift; done
+	while [ "$1" != , ]; do server+=("$1"); shift; done
 	shift
 	trainer=("$@")
 	"${trainer[@]}" timeout 90 python3 "$here/train.py" 9 &
@@ -55,14 +55,14 @@ beside() {
 	"${low[@]}" timeout 90 python3 "$here/train.py" 3
 	"${low[@]}" timeout 90 python3 "$here/triton_add.py"
 	"${high[@]}" timeout 90 python3 "$here/triton_add.py"
-	beside "together, time-slicing" env -- env
-	beside "together, time-slicing, Tally" "${high[@]}" -- "${low[@]}"
+	beside "together, time-slicing" env , env
+	beside "together, time-slicing, Tally" "${high[@]}" , "${low[@]}"
 	if ! pgrep -x nvidia-cuda-mps >/dev/null && command -v nvidia-cuda-mps-control >/dev/null; then
 		export CUDA_MPS_PIPE_DIRECTORY=$private/mps CUDA_MPS_LOG_DIRECTORY=$private/mps-log
 		mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
 		nvidia-cuda-mps-control -d && mps=yes
 		sleep 2
-		beside "together, MPS" env -- env
-		beside "together, MPS, Tally" "${high[@]}" -- "${low[@]}"
+		beside "together, MPS" env , env
+		beside "together, MPS, Tally" "${high[@]}" , "${low[@]}"
 	fi
 } 2>&1 | tee "$output/log.txt"
