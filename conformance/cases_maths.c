@@ -128,7 +128,7 @@ static uint32_t bfe_s(uint32_t a, uint32_t position, uint32_t length)
 	if (!length)
 		return 0;
 	int64_t wide = (int64_t)(int32_t)a >> position;
-	return (uint32_t)(wide << (64 - length) >> (64 - length));
+	return (uint32_t)((int64_t)((uint64_t)wide << (64 - length)) >> (64 - length));
 }
 
 static uint32_t bfi(uint32_t a, uint32_t b, uint32_t position, uint32_t length)

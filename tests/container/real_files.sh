@@ -4,6 +4,8 @@
 set -euo pipefail
 [ -x "${TALLY_NVCC:-}" ] || { echo "no nvcc: skipped"; exit 77; }
 list=$TALLY_BUILD/tests/container_list
+# clang's bundler calls llvm-objcopy by its plain name.
+PATH=$(llvm-config-22 --bindir):$PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

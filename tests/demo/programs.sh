@@ -3,6 +3,7 @@
 # The demo's programs: bad options get one line and status 1; nothing of Tally is in them.
 set -euo pipefail
 demo=$TALLY_BUILD/demo
+export LD_LIBRARY_PATH=$TALLY_BUILD/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 refused() {
 	local output
 	if output=$("$@" 2>&1); then echo "accepted: $*"; exit 1; fi
