@@ -297,6 +297,11 @@ static void *fail_with_signals_blocked(void *argument)
 
 static void fault_in_a_thread_that_blocks_signals(void **state)
 {
+#ifdef __SANITIZE_THREAD__
+	/* The handler of a real fault leaves by siglongjmp, which ThreadSanitizer's own delivery of
+	 * signals to threads that block them does not survive. */
+	skip();
+#endif
 	pthread_t thread;
 
 	sigaction(SIGSEGV, &fault_handler, NULL);
