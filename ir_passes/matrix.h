@@ -48,4 +48,20 @@ struct tally_matrix_form {
 	uint8_t sm; /* the compute capability that has it first */
 };
 
+/* A row of matrix.def as the initialiser of a form: `#define FORM TALLY_MATRIX_FORM`. */
+#define TALLY_MATRIX_FORM(name, signature, ptx, kind, m, n, k, a, b, c, d, flags, sm)              \
+	{name,                                                                                     \
+	 signature,                                                                                \
+	 ptx,                                                                                      \
+	 TALLY_MATRIX_##kind,                                                                      \
+	 m,                                                                                        \
+	 n,                                                                                        \
+	 k,                                                                                        \
+	 TALLY_MATRIX_##a,                                                                         \
+	 TALLY_MATRIX_##b,                                                                         \
+	 TALLY_MATRIX_##c,                                                                         \
+	 TALLY_MATRIX_##d,                                                                         \
+	 flags,                                                                                    \
+	 sm},
+
 #endif

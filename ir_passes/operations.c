@@ -200,20 +200,7 @@ static LLVMTypeRef next_type(LLVMContextRef context, const char **code)
 }
 
 static const struct tally_matrix_form matrix_forms[] = {
-#define FORM(name, signature, ptx, kind, m, n, k, a, b, c, d, flags, sm)                           \
-	{name,                                                                                     \
-	 signature,                                                                                \
-	 ptx,                                                                                      \
-	 TALLY_MATRIX_##kind,                                                                      \
-	 m,                                                                                        \
-	 n,                                                                                        \
-	 k,                                                                                        \
-	 TALLY_MATRIX_##a,                                                                         \
-	 TALLY_MATRIX_##b,                                                                         \
-	 TALLY_MATRIX_##c,                                                                         \
-	 TALLY_MATRIX_##d,                                                                         \
-	 flags,                                                                                    \
-	 sm},
+#define FORM TALLY_MATRIX_FORM
 #include "ir_passes/matrix.def"
 #undef FORM
 };

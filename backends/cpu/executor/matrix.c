@@ -20,20 +20,7 @@
 enum { LANES = 32, MAX_A = 16 * 256, MAX_B = 8 * 256, MAX_C = 16 * 16, WMMA_REGISTERS = 8 };
 
 static const struct tally_matrix_form forms[] = {
-#define FORM(name, signature, ptx, kind, m, n, k, a, b, c, d, flags, sm)                           \
-	{name,                                                                                     \
-	 signature,                                                                                \
-	 ptx,                                                                                      \
-	 TALLY_MATRIX_##kind,                                                                      \
-	 m,                                                                                        \
-	 n,                                                                                        \
-	 k,                                                                                        \
-	 TALLY_MATRIX_##a,                                                                         \
-	 TALLY_MATRIX_##b,                                                                         \
-	 TALLY_MATRIX_##c,                                                                         \
-	 TALLY_MATRIX_##d,                                                                         \
-	 flags,                                                                                    \
-	 sm},
+#define FORM TALLY_MATRIX_FORM
 #include "ir_passes/matrix.def"
 #undef FORM
 };
