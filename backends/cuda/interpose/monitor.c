@@ -14,14 +14,31 @@
 #include "backends/cuda/interpose/state.h"
 #include "base/futex.h"
 
-#define MS	      1000000ll
-#define STACK_BYTES   (512 * 1024)
-#define CHECK_NS      (200 * MS) /* the daemon is gone within this time, give or take */
-#define LULL_NS	      (1 * MS)
-#define LONG_LULL_NS  (16 * MS)
-#define DRAIN_NS      (MS / 4)	  /* while a stop is under way, between looks: sleeping, */
-#define DRAIN_SPIN_NS (MS / 200)  /* spinning */
-#define IDLE_NS	      (1000 * MS) /* after so long without activity the ticks end */
+#define MS	     1000000ll
+#define STACK_BYTES  (512 * 1024)
+#define CHECK_NS     (200 * MS) /* the daemon is gone within this time, give or take */
+#define LULL_NS	     (1 * MS)
+#define LONG_LULL_NS (16 * MS)
+#define IDLE_NS	     (1000 * MS) /* after so long without activity the ticks end */
+
+/* What the monitor of a program with guards waits for besides a change of the board, and so how
+ * closely it looks. */
+enum attention {
+	ATTENTION_QUIET,    /* nothing: the program is idle */
+	ATTENTION_ACTIVE,   /* the program's work ends */
+	ATTENTION_LATE,	    /* a block that met the closed gate may report so only now */
+	ATTENTION_DRAINING, /* a stop is under way, and its length is being measured */
+};
+
+/* At most so long between two looks, in nanoseconds: asleep, and while spinning. */
+static const struct {
+	int64_t sleep_ns, spin_ns;
+} paces[] = {
+	[ATTENTION_QUIET] = {CHECK_NS, LULL_NS},
+	[ATTENTION_ACTIVE] = {2 * LULL_NS, LULL_NS},
+	[ATTENTION_LATE] = {LULL_NS, LULL_NS},
+	[ATTENTION_DRAINING] = {MS / 4, MS / 200},
+};
 
 static bool must_yield(struct tally_device *d)
 {
@@ -133,8 +150,8 @@ static void step_back(void)
 		tally_process.cpu_background();
 }
 
-/* Mirrors the board into the gate. Returns how long to sleep at most. Device lock held. */
-static int64_t mirror(struct tally_device *d)
+/* Mirrors the board into the gate. Device lock held. */
+static enum attention mirror(struct tally_device *d)
 {
 	bool yield = must_yield(d), left;
 
@@ -145,10 +162,10 @@ static int64_t mirror(struct tally_device *d)
 		tally_guard_open(d);
 	left = tally_guard_look(d);
 	if (tally_guard_draining(d))
-		return DRAIN_NS;
+		return ATTENTION_DRAINING;
 	if (left)
-		return LULL_NS;
-	return atomic_load(&d->active) ? 2 * LULL_NS : CHECK_NS;
+		return ATTENTION_LATE;
+	return atomic_load(&d->active) ? ATTENTION_ACTIVE : ATTENTION_QUIET;
 }
 
 /* A program without guards: sleeps for the period, or until tally_activity_begin(). */
@@ -167,13 +184,14 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
 
 /* On a GPU the gate has to close within microseconds: while launches are in flight the board is
  * watched without sleeping, for at most a millisecond at a time. */
-static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch, int64_t most)
+static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch,
+		 enum attention attention)
 {
 	uint64_t until;
 
 	if (d->cpu || !atomic_load(&d->in_flight))
 		return false;
-	until = tally_now() + (most == DRAIN_NS ? DRAIN_SPIN_NS : LULL_NS);
+	until = tally_now() + (uint64_t)paces[attention].spin_ns;
 	while (tally_client_epoch(client) == epoch && tally_now() < until)
 		__builtin_ia32_pause();
 	return true;
@@ -192,7 +210,7 @@ static void *monitor(void *argument)
 	for (;;) {
 		struct tally_client *client;
 		uint64_t now = tally_now();
-		int64_t most = CHECK_NS;
+		enum attention attention = ATTENTION_QUIET;
 		uint32_t epoch = 0;
 
 		if (now - w.checked_at >= (uint64_t)CHECK_NS) {
@@ -210,11 +228,11 @@ static void *monitor(void *argument)
 			return NULL;
 		}
 		if (guards)
-			most = mirror(d);
+			attention = mirror(d);
 		look_for_lull(d, &w, now);
 		pthread_mutex_unlock(&d->lock);
-		if (guards && client && !spin(d, client, epoch, most))
-			tally_client_wait(client, epoch, most);
+		if (guards && client && !spin(d, client, epoch, attention))
+			tally_client_wait(client, epoch, paces[attention].sleep_ns);
 		else if (!guards || !client)
 			sleep_alone(d, &w, now);
 	}
