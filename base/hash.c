@@ -18,6 +18,11 @@ struct tally_hash tally_hash_bytes(const void *data, size_t size)
 	return hash;
 }
 
+uint64_t tally_hash_64(const void *data, size_t size)
+{
+	return XXH3_64bits(data, size);
+}
+
 struct tally_hash tally_hash_extend(struct tally_hash hash, const char *text)
 {
 	XXH128_hash_t seed = XXH3_128bits(hash.hex, sizeof hash.hex - 1);

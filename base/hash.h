@@ -4,6 +4,7 @@
 #define TALLY_BASE_HASH_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* 128-bit XXH3 of `data` as 32 lower-case hex digits and a NUL. Not cryptographic: it names content
  * that one user produced for itself. */
@@ -12,6 +13,9 @@ struct tally_hash {
 };
 
 struct tally_hash tally_hash_bytes(const void *data, size_t size);
+
+/* 64-bit XXH3 of `data`: for tables, and where 128 bits would be too long. Pure. */
+uint64_t tally_hash_64(const void *data, size_t size);
 
 /* Folds a second text (options, versions) into a hash: equal only when both are. */
 struct tally_hash tally_hash_extend(struct tally_hash hash, const char *text);

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$TALLY_SOURCE"
 failed=0
-shipped=(base ir_passes frontend cache sched backends runtimes cli conformance)
+shipped=(base ir_passes frontend cache sched profiler backends runtimes cli conformance)
 
 described=$(sed -n '/^## Environment/,/^## /p' docs/manual.md | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | grep -oE '[A-Z][A-Z_]+' | sort -u)
 read_names=$(grep -rhoE --include='*.[ch]' 'getenv\("[A-Z_]+"\)' "${shipped[@]}" | grep -oE '[A-Z][A-Z_]+' | sort -u)
