@@ -2,7 +2,11 @@
 /* Changing and waiting for the board: see board.h. */
 #include "sched/board.h"
 
+#include <errno.h>
 #include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/futex.h"
 
@@ -28,4 +32,28 @@ void tally_board_wait(struct tally_board *board, struct tally_slot *self, uint32
 	if (self)
 		atomic_fetch_sub(&self->sleeping, 1);
 	atomic_fetch_sub(&board->sleepers, 1);
+}
+
+struct tally_board *tally_board_map(int fd, uint64_t size, bool writable, struct tally_error *error)
+{
+	int protection = PROT_READ | (writable ? PROT_WRITE : 0);
+	struct tally_board *board = MAP_FAILED;
+
+	if (fd < 0 || size != sizeof *board || lseek(fd, 0, SEEK_END) != (off_t)sizeof *board) {
+		tally_fail(error, "tallyd handed out no board of this version");
+	} else {
+		board = mmap(NULL, sizeof *board, protection, MAP_SHARED, fd, 0);
+		if (board == MAP_FAILED)
+			tally_fail(error, "cannot map the board: %s", strerror(errno));
+	}
+	if (fd >= 0)
+		close(fd);
+	if (board == MAP_FAILED)
+		return NULL;
+	if (board->magic != TALLY_BOARD_MAGIC || board->version != TALLY_BOARD_VERSION) {
+		munmap(board, sizeof *board);
+		tally_fail(error, "tallyd handed out a board of another version");
+		return NULL;
+	}
+	return board;
 }

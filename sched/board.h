@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 #define TALLY_BOARD_MAGIC    0x794c6154u /* "TaLy" */
-#define TALLY_BOARD_VERSION  1		 /* of this layout and of the messages in wire.h */
+#define TALLY_BOARD_VERSION  2		 /* of this layout and of the messages in wire.h */
 #define TALLY_BOARD_SLOTS    128
 #define TALLY_BOARD_FINISHED 64 /* programs that ended and are still shown */
 
@@ -94,6 +95,12 @@ void tally_board_changed(struct tally_board *board);
  */
 void tally_board_wait(struct tally_board *board, struct tally_slot *self, uint32_t seen,
 		      int64_t timeout_ns);
+
+/* Maps the board in `fd` (closes it); NULL with an error when it is none of this version. A daemon
+ * of our version and user made it, and its size is sealed, so a mapping that starts right stays
+ * right. End with munmap(board, sizeof *board). */
+struct tally_board *tally_board_map(int fd, uint64_t size, bool writable,
+				    struct tally_error *error);
 
 /* The strict policy (sched/policy_strict.c): whether the program in `slot` has to give way now: a
  * program of higher priority on the same device is active, or an equal one has the turn. */

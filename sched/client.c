@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sched/wire.h"
@@ -34,6 +35,9 @@ struct tally_client {
 	int fd; /* -1: none */
 	pid_t pid;
 	struct tally_wire join;
+	int attachment; /* -1: none */
+	uint64_t attachment_inode;
+	struct tally_attachment given;
 	char socket[PATH_MAX];
 	struct tally_client *next;
 };
@@ -41,6 +45,24 @@ struct tally_client {
 /* Every client of the process, for the handler that runs in a forked child. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tally_client *list;
+
+/* The inode behind a descriptor, 0: none. (statx, because stat's symbol is newer than glibc 2.31.)
+ */
+static uint64_t inode_of(int fd)
+{
+	struct statx is;
+
+	return fd >= 0 && !statx(fd, "", AT_EMPTY_PATH, STATX_INO, &is) ? is.stx_ino : 0;
+}
+
+/* Descriptors of a program are not safe from it: one that closes all that it does not know may have
+ * given our number to something else. */
+static bool attachment_is_ours(const struct tally_client *client)
+{
+	uint64_t inode = inode_of(client->attachment);
+
+	return inode && inode == client->attachment_inode;
+}
 
 static void before_fork(void)
 {
@@ -66,6 +88,9 @@ static void after_fork_child(void)
 		if (client->fd >= 0)
 			close(client->fd);
 		client->fd = -1;
+		if (attachment_is_ours(client))
+			close(client->attachment);
+		client->attachment = -1;
 		for (struct view *v = atomic_load(&client->view); v; v = v->older)
 			mmap(v->board, sizeof *v->board, PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -81,31 +106,6 @@ static void install_handlers(void)
 
 	if (!atomic_exchange(&installed, true))
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-}
-
-/* Maps the board in `fd` (closes it). A daemon of our version and user made it, and its size is
- * sealed, so a mapping that starts right stays right. */
-static void *map_board(int fd, int protection, uint64_t size, struct tally_error *error)
-{
-	struct tally_board *board = MAP_FAILED;
-
-	if (fd < 0 || size != sizeof *board || lseek(fd, 0, SEEK_END) != (off_t)sizeof *board) {
-		tally_fail(error, "tallyd handed out no board of this version");
-	} else {
-		board = mmap(NULL, sizeof *board, protection, MAP_SHARED, fd, 0);
-		if (board == MAP_FAILED)
-			tally_fail(error, "cannot map the board: %s", strerror(errno));
-	}
-	if (fd >= 0)
-		close(fd);
-	if (board == MAP_FAILED)
-		return NULL;
-	if (board->magic != TALLY_BOARD_MAGIC || board->version != TALLY_BOARD_VERSION) {
-		munmap(board, sizeof *board);
-		tally_fail(error, "tallyd handed out a board of another version");
-		return NULL;
-	}
-	return board;
 }
 
 static void mark(struct view *view, uint32_t active)
@@ -139,20 +139,36 @@ static void settle(struct tally_client *client)
 	} while (active != atomic_load(&client->active));
 }
 
+/* Forgets what the last tallyd gave, if nobody took it. */
+static void drop_given(struct tally_client *client)
+{
+	if (client->given.size)
+		close(client->given.fd);
+	client->given = (struct tally_attachment){0};
+}
+
 static bool join(struct tally_client *client, struct tally_error *error)
 {
-	struct tally_wire answer;
-	int board_fd = -1;
+	struct tally_wire answer, request = client->join;
+	struct tally_wire_fds fds = TALLY_WIRE_NO_FDS;
+	bool attach = attachment_is_ours(client);
 
 	struct view *view = calloc(1, sizeof *view);
 	if (!view)
 		return tally_fail(error, "out of memory");
-	int fd = tally_wire_ask(client->socket, &client->join, &answer, &board_fd, NULL, error);
+	if (!attach)
+		request.attachment_size = 0;
+	int fd = tally_wire_ask(client->socket, &request, attach ? client->attachment : -1, &answer,
+				&fds, NULL, error);
 	if (fd < 0) {
 		free(view);
 		return false;
 	}
-	view->board = map_board(board_fd, PROT_READ | PROT_WRITE, answer.board_size, error);
+	drop_given(client);
+	if (fds.attachment >= 0)
+		client->given = (struct tally_attachment){fds.attachment, answer.attachment_kind,
+							  answer.attachment_size};
+	view->board = tally_board_map(fds.board, answer.board_size, true, error);
 	if (!view->board || answer.slot >= TALLY_BOARD_SLOTS) {
 		tally_fail(error, "tallyd gave a place that the board does not have");
 		if (view->board)
@@ -185,6 +201,32 @@ static void copy_name(char *to, size_t size, const char *from)
 			*to = '?';
 }
 
+/* A copy of the program's descriptor, so that it is ours to close. False when it is none. */
+static bool keep_attachment(struct tally_client *client, const struct tally_attachment *attachment,
+			    struct tally_error *error)
+{
+	client->attachment = -1;
+	if (!attachment->size)
+		return true;
+	client->attachment = fcntl(attachment->fd, F_DUPFD_CLOEXEC, 0);
+	client->attachment_inode = inode_of(client->attachment);
+	if (!client->attachment_inode)
+		return tally_fail(error, "cannot keep the attachment: %s", strerror(errno));
+	client->join.attachment_kind = attachment->kind;
+	client->join.attachment_size = attachment->size;
+	return true;
+}
+
+static void release(struct tally_client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	if (attachment_is_ours(client))
+		close(client->attachment);
+	drop_given(client);
+	free(client);
+}
+
 struct tally_client *tally_client_connect(const struct tally_client_options *options,
 					  struct tally_error *error)
 {
@@ -212,8 +254,9 @@ struct tally_client *tally_client_connect(const struct tally_client_options *opt
 		ok = tally_socket_path(client->socket, sizeof client->socket, error);
 	}
 	install_handlers();
+	ok = keep_attachment(client, &options->attachment, error) && ok;
 	if (!ok || !join(client, error)) {
-		free(client);
+		release(client);
 		return NULL;
 	}
 	pthread_mutex_lock(&list_lock);
@@ -235,6 +278,14 @@ bool tally_client_reconnect(struct tally_client *client, struct tally_error *err
 	return join(client, error);
 }
 
+struct tally_attachment tally_client_given(struct tally_client *client)
+{
+	struct tally_attachment given = client->given;
+
+	client->given = (struct tally_attachment){0};
+	return given;
+}
+
 void tally_client_disconnect(struct tally_client *client)
 {
 	if (!client)
@@ -250,15 +301,13 @@ void tally_client_disconnect(struct tally_client *client)
 	/* Not left to tallyd: others go on even if it is slow or gone. */
 	if (client->pid == getpid())
 		tally_client_set_active(client, false);
-	if (client->fd >= 0)
-		close(client->fd);
 	for (struct view *v = atomic_load(&client->view); v;) {
 		struct view *older = v->older;
 		munmap(v->board, sizeof *v->board);
 		free(v);
 		v = older;
 	}
-	free(client);
+	release(client);
 }
 
 void tally_client_set_active(struct tally_client *client, bool active)
@@ -306,51 +355,4 @@ bool tally_client_check(struct tally_client *client)
 	}
 	atomic_store(&client->attached, false);
 	return false;
-}
-
-static bool path_or_default(const char *socket, char path[PATH_MAX], struct tally_error *error)
-{
-	if (!socket)
-		return tally_socket_path(path, PATH_MAX, error);
-	if (snprintf(path, PATH_MAX, "%s", socket) >= PATH_MAX)
-		return tally_fail(error, "the socket path is too long");
-	return tally_socket_folder(path, false, error);
-}
-
-bool tally_client_expect(const char *socket, bool *absent, struct tally_error *error)
-{
-	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
-					     .version = TALLY_BOARD_VERSION,
-					     .type = TALLY_WIRE_EXPECT};
-	char path[PATH_MAX];
-
-	if (absent)
-		*absent = false;
-	if (!path_or_default(socket, path, error))
-		return false;
-	int fd = tally_wire_ask(path, &request, &answer, NULL, absent, error);
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
-}
-
-const struct tally_board *tally_client_observe(const char *socket, bool *absent,
-					       struct tally_error *error)
-{
-	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
-					     .version = TALLY_BOARD_VERSION,
-					     .type = TALLY_WIRE_OBSERVE};
-	char path[PATH_MAX];
-	int board_fd = -1;
-
-	if (absent)
-		*absent = false;
-	if (!path_or_default(socket, path, error))
-		return NULL;
-	int fd = tally_wire_ask(path, &request, &answer, &board_fd, absent, error);
-	if (fd < 0)
-		return NULL;
-	close(fd);
-	return map_board(board_fd, PROT_READ, answer.board_size, error);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "sched/attachment.h"
 #include "sched/board.h"
 
 struct tally_client_options {
@@ -14,6 +15,9 @@ struct tally_client_options {
 	uint8_t device[16];	 /* UUID */
 	const char *socket;	 /* NULL: the default path; copied */
 	const char *device_name; /* shown by `tally status`; may be NULL; copied */
+	/* Left with every tallyd that is joined, which keeps it after our death. The descriptor is
+	 * copied: the caller may close its own. */
+	struct tally_attachment attachment;
 };
 
 /*
@@ -29,6 +33,10 @@ struct tally_client;
  * child the client is void (it yields to nobody and its stores reach nobody) and connects anew. */
 struct tally_client *tally_client_connect(const struct tally_client_options *options,
 					  struct tally_error *error);
+
+/* What tallyd gave at the last connect or reconnect, once: the descriptor becomes the caller's.
+ * size 0: nothing. */
+struct tally_attachment tally_client_given(struct tally_client *client);
 
 /* NULL is allowed. No other thread may be inside a call with this client. */
 void tally_client_disconnect(struct tally_client *client);
@@ -72,6 +80,22 @@ bool tally_client_expect(const char *socket, bool *absent, struct tally_error *e
  * as above. Free with munmap(board, sizeof *board). */
 const struct tally_board *tally_client_observe(const char *socket, bool *absent,
 					       struct tally_error *error);
+
+/*
+ * For those who look closer: the board, read-only, and what the members left. One thread.
+ * tally_observer_fetch() gives the attachment of the program in `slot` (of the board's slots, or of
+ * its finished ones, of which the last few are kept): true, with a descriptor that becomes the
+ * caller's, or size 0 when it left none or it is gone; false with an error when tallyd is.
+ */
+struct tally_observer {
+	const struct tally_board *board;
+	int fd;
+};
+bool tally_observer_open(struct tally_observer *observer, const char *socket, bool *absent,
+			 struct tally_error *error);
+bool tally_observer_fetch(struct tally_observer *observer, const struct tally_slot *slot,
+			  struct tally_attachment *attachment, struct tally_error *error);
+void tally_observer_close(struct tally_observer *observer);
 
 /* The default socket path: $TALLY_SOCKET, else $XDG_RUNTIME_DIR/tally/tallyd.sock, else
  * /tmp/tally-UID/tallyd.sock (folder 0700 and ours, or refused; it need not exist yet). */

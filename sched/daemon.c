@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sched/kept.h"
 #include "sched/listener.h"
 #include "sched/members.h"
 #include "sched/wire.h"
@@ -21,6 +22,8 @@
 #define CONNECTIONS    (TALLY_BOARD_SLOTS + 128)
 #define HELLO_NS       2000000000u /* a connection that says nothing for so long is closed */
 #define SOCKET_LOOK_NS 1000000000u /* how often we make sure that our socket still has its name */
+
+#define NOTHING ((struct tally_attachment){0})
 
 enum role {
 	FREE,
@@ -36,11 +39,13 @@ struct connection {
 	int pid;
 	unsigned slot;
 	uint64_t since_ns;
+	struct tally_daemon_member member; /* MEMBER: with what it left, which is ours to close */
 };
 
 struct tally_daemon {
 	struct tally_daemon_options options;
 	struct tally_members members;
+	struct tally_kept kept;
 	struct tally_watch watch;
 	void *state; /* the policy's */
 	int listener;
@@ -116,7 +121,10 @@ void tally_daemon_close(struct tally_daemon *daemon)
 			close(daemon->connections[i].socket);
 		if (daemon->connections[i].process >= 0)
 			close(daemon->connections[i].process);
+		if (daemon->connections[i].member.attachment.size)
+			close(daemon->connections[i].member.attachment.fd);
 	}
+	tally_kept_close(&daemon->kept);
 	if (daemon->listener >= 0)
 		close(daemon->listener);
 	tally_members_close(&daemon->members);
@@ -126,9 +134,16 @@ void tally_daemon_close(struct tally_daemon *daemon)
 
 static void drop(struct tally_daemon *daemon, struct connection *c, const char *why)
 {
+	const struct tally_daemon_hooks *hooks = daemon->options.hooks;
+
 	if (c->role == MEMBER) {
 		say(daemon, "pid %d left slot %u: %s", c->pid, c->slot, why);
 		tally_members_leave(&daemon->members, c->slot);
+		if (hooks)
+			hooks->left(hooks->context, &c->member);
+		tally_kept_add(&daemon->kept, &c->member);
+	} else if (c->member.attachment.size) {
+		close(c->member.attachment.fd);
 	}
 	if (c->socket >= 0)
 		close(c->socket);
@@ -145,7 +160,7 @@ static void refuse(struct tally_daemon *daemon, struct connection *c, const char
 
 	snprintf(answer.text, sizeof answer.text, "%s", why);
 	say(daemon, "refused pid %d: %s", c->pid, why);
-	tally_wire_send(c->socket, &answer, -1);
+	tally_wire_send(c->socket, &answer, TALLY_WIRE_NO_FDS);
 	drop(daemon, c, why);
 }
 
@@ -196,24 +211,36 @@ static void accept_one(struct tally_daemon *daemon, uint64_t now_ns)
 		free_one->process = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 }
 
-static void welcome(struct tally_daemon *daemon, struct connection *c, int board)
+/* `board` is -1 and the attachment's size 0 where there is none to hand out. */
+static void answer_with(struct tally_daemon *daemon, struct connection *c,
+			enum tally_wire_type type, int board, struct tally_attachment attachment)
 {
 	struct tally_wire answer = {.magic = TALLY_WIRE_MAGIC,
 				    .version = TALLY_BOARD_VERSION,
-				    .type = TALLY_WIRE_WELCOME,
+				    .type = type,
 				    .slot = c->slot,
-				    .board_size = sizeof(struct tally_board)};
-	int status = tally_wire_send(c->socket, &answer, board);
+				    .board_size = board < 0 ? 0 : sizeof(struct tally_board),
+				    .attachment_size = attachment.size,
+				    .attachment_kind = attachment.kind};
+	struct tally_wire_fds fds = {board, attachment.size ? attachment.fd : -1};
+	int status = tally_wire_send(c->socket, &answer, fds);
 
 	if (status)
 		drop(daemon, c, strerror(-status));
 }
 
+/* Takes over `fd`, what the program leaves with us (-1: nothing). */
 static void join(struct tally_daemon *daemon, struct connection *c,
-		 const struct tally_wire *request)
+		 const struct tally_wire *request, int fd)
 {
+	const struct tally_daemon_hooks *hooks = daemon->options.hooks;
+	struct tally_attachment given = {0};
 	int slot = tally_members_join(&daemon->members, request, c->pid);
 
+	c->member = (struct tally_daemon_member){
+		.pid = c->pid,
+		.attachment = {fd, request->attachment_kind, fd < 0 ? 0 : request->attachment_size},
+	};
 	if (slot < 0) {
 		char text[96];
 		snprintf(text, sizeof text, "all %d places on the board are taken",
@@ -222,10 +249,28 @@ static void join(struct tally_daemon *daemon, struct connection *c,
 		return;
 	}
 	c->role = MEMBER;
-	c->slot = (unsigned)slot;
+	c->slot = c->member.slot = (unsigned)slot;
+	c->member.joined_ns = daemon->members.board->slots[slot].joined_ns;
 	say(daemon, "pid %d (%s) joined slot %d with priority %d", c->pid, request->name, slot,
 	    request->priority);
-	welcome(daemon, c, daemon->members.writable);
+	if (hooks)
+		hooks->joined(hooks->context, &c->member, &given);
+	answer_with(daemon, c, TALLY_WIRE_WELCOME, daemon->members.writable, given);
+}
+
+static void fetch(struct tally_daemon *daemon, struct connection *c, uint64_t joined_ns)
+{
+	const struct tally_attachment *found = tally_kept_find(&daemon->kept, joined_ns);
+
+	for (unsigned i = 0; i < CONNECTIONS && !found; i++) {
+		struct connection *other = &daemon->connections[i];
+		if (other->role == MEMBER && other->member.joined_ns == joined_ns)
+			found = &other->member.attachment;
+	}
+	if (found && found->size)
+		answer_with(daemon, c, TALLY_WIRE_WELCOME, -1, *found);
+	else
+		answer_with(daemon, c, TALLY_WIRE_NONE, -1, NOTHING);
 }
 
 static void expect(struct tally_daemon *daemon, struct connection *c)
@@ -236,7 +281,7 @@ static void expect(struct tally_daemon *daemon, struct connection *c)
 			drop(daemon, other, "announced again");
 	}
 	c->role = EXPECTED;
-	welcome(daemon, c, -1);
+	answer_with(daemon, c, TALLY_WIRE_WELCOME, -1, NOTHING);
 	if (c->role == FREE)
 		return;
 	close(c->socket);
@@ -250,7 +295,8 @@ static void hear(struct tally_daemon *daemon, struct connection *c)
 {
 	struct tally_error error = {0};
 	struct tally_wire message;
-	ssize_t size = tally_wire_receive(c->socket, &message, NULL);
+	struct tally_wire_fds fds = TALLY_WIRE_NO_FDS;
+	ssize_t size = tally_wire_receive(c->socket, &message, &fds);
 
 	if (size == -EAGAIN)
 		return;
@@ -258,18 +304,22 @@ static void hear(struct tally_daemon *daemon, struct connection *c)
 		drop(daemon, c, "it closed its socket");
 	} else if (!tally_wire_check(&message, size, &error)) {
 		refuse(daemon, c, error.message);
+	} else if (c->role == OBSERVER && message.type == TALLY_WIRE_FETCH) {
+		fetch(daemon, c, message.joined_ns);
 	} else if (c->role != SILENT) {
 		refuse(daemon, c, "a second request on one connection");
 	} else if (message.type == TALLY_WIRE_JOIN) {
-		join(daemon, c, &message);
+		join(daemon, c, &message, fds.attachment);
+		fds.attachment = -1;
 	} else if (message.type == TALLY_WIRE_OBSERVE) {
 		c->role = OBSERVER;
-		welcome(daemon, c, daemon->members.readable);
+		answer_with(daemon, c, TALLY_WIRE_WELCOME, daemon->members.readable, NOTHING);
 	} else if (message.type == TALLY_WIRE_EXPECT) {
 		expect(daemon, c);
 	} else {
 		refuse(daemon, c, "not a request");
 	}
+	tally_wire_close(fds);
 }
 
 static bool socket_is_ours(const struct tally_daemon *daemon)

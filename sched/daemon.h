@@ -4,7 +4,28 @@
 #define TALLY_SCHED_DAEMON_H
 
 #include "base/error.h"
+#include "sched/attachment.h"
 #include "sched/policy.h"
+
+/* A program, as those who follow its coming and going see it. */
+struct tally_daemon_member {
+	unsigned slot;
+	int pid;
+	uint64_t joined_ns; /* unlike any other's */
+	struct tally_attachment attachment;
+};
+
+/*
+ * What somebody else does with the attachments: called in the daemon's loop, so they must not wait
+ * for anything. Descriptors stay the daemon's; the one in `answer`, handed to the program that
+ * joins, stays the hook's (size 0: none).
+ */
+struct tally_daemon_hooks {
+	void *context;
+	void (*joined)(void *context, const struct tally_daemon_member *member,
+		       struct tally_attachment *answer);
+	void (*left)(void *context, const struct tally_daemon_member *member);
+};
 
 struct tally_daemon_options {
 	const char *socket_path;
@@ -13,6 +34,7 @@ struct tally_daemon_options {
 	uint64_t idle_ns;    /* ends when nobody was there for so long; UINT64_MAX: never */
 	int stop_fd;	     /* ends when this becomes readable; -1: none */
 	int lock;	     /* from tally_listener_claim(); stays the caller's */
+	const struct tally_daemon_hooks *hooks; /* may be NULL */
 	/* One line per thing that happened (no newline); may be NULL. */
 	void (*log)(const char *line);
 };

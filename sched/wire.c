@@ -17,24 +17,38 @@
 
 union control {
 	struct cmsghdr header; /* for its alignment */
-	char bytes[CMSG_SPACE(sizeof(int))];
+	char bytes[CMSG_SPACE(2 * sizeof(int))];
 };
 
-int tally_wire_send(int socket, const struct tally_wire *message, int pass)
+void tally_wire_close(struct tally_wire_fds fds)
+{
+	if (fds.board >= 0)
+		close(fds.board);
+	if (fds.attachment >= 0)
+		close(fds.attachment);
+}
+
+int tally_wire_send(int socket, const struct tally_wire *message, struct tally_wire_fds pass)
 {
 	struct iovec part = {.iov_base = (void *)message, .iov_len = sizeof *message};
 	union control control = {0};
 	struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
 	ssize_t sent;
+	int fds[2];
+	size_t count = 0;
 
-	if (pass >= 0) {
+	if (pass.board >= 0)
+		fds[count++] = pass.board;
+	if (pass.attachment >= 0)
+		fds[count++] = pass.attachment;
+	if (count) {
 		header.msg_control = &control;
-		header.msg_controllen = sizeof control;
+		header.msg_controllen = CMSG_SPACE(count * sizeof(int));
 		struct cmsghdr *c = CMSG_FIRSTHDR(&header);
 		c->cmsg_level = SOL_SOCKET;
 		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(c), &pass, sizeof pass);
+		c->cmsg_len = CMSG_LEN(count * sizeof(int));
+		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
 	}
 	do
 		sent = sendmsg(socket, &header, MSG_NOSIGNAL);
@@ -44,8 +58,24 @@ int tally_wire_send(int socket, const struct tally_wire *message, int pass)
 	return sent == sizeof *message ? 0 : -EIO;
 }
 
-ssize_t tally_wire_receive(int socket, struct tally_wire *message, int *passed)
+/* The descriptors of one message; the kernel closes what does not fit the control buffer. */
+static unsigned descriptors(struct msghdr *header, int fds[2])
 {
+	struct cmsghdr *c = CMSG_FIRSTHDR(header);
+	size_t count;
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		return 0;
+	count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+	if (count > 2)
+		count = 2;
+	memcpy(fds, CMSG_DATA(c), count * sizeof(int));
+	return (unsigned)count;
+}
+
+ssize_t tally_wire_receive(int socket, struct tally_wire *message, struct tally_wire_fds *passed)
+{
+	struct tally_wire_fds none, *to = passed ? passed : &none;
 	struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
 	union control control = {0};
 	struct msghdr header = {.msg_iov = &part,
@@ -53,23 +83,25 @@ ssize_t tally_wire_receive(int socket, struct tally_wire *message, int *passed)
 				.msg_control = &control,
 				.msg_controllen = sizeof control};
 	ssize_t size;
-	int fd = -1;
+	int fds[2];
+	unsigned count, next = 0;
 
+	*to = TALLY_WIRE_NO_FDS;
 	memset(message, 0, sizeof *message);
 	do
 		size = recvmsg(socket, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC);
 	while (size < 0 && errno == EINTR);
 	if (size < 0)
 		return -errno;
-	/* The control buffer holds one descriptor; the kernel closes what does not fit. */
-	struct cmsghdr *c = CMSG_FIRSTHDR(&header);
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(int)))
-		memcpy(&fd, CMSG_DATA(c), sizeof fd);
-	if (passed)
-		*passed = fd;
-	else if (fd >= 0)
-		close(fd);
+	count = descriptors(&header, fds);
+	if (message->board_size && next < count)
+		to->board = fds[next++];
+	if (message->attachment_size && next < count)
+		to->attachment = fds[next++];
+	while (next < count)
+		close(fds[next++]);
+	if (!passed)
+		tally_wire_close(none);
 	return size;
 }
 
@@ -88,8 +120,7 @@ bool tally_wire_check(const struct tally_wire *message, ssize_t size, struct tal
 				  "use programs of one Tally",
 				  message->version, TALLY_BOARD_VERSION);
 	if (size != sizeof *message || message->type < TALLY_WIRE_JOIN ||
-	    message->type > TALLY_WIRE_REFUSED ||
-	    !terminated(message->name, sizeof message->name) ||
+	    message->type >= TALLY_WIRE_TYPES || !terminated(message->name, sizeof message->name) ||
 	    !terminated(message->device_name, sizeof message->device_name) ||
 	    !terminated(message->text, sizeof message->text))
 		return tally_fail(error, "a malformed message");
@@ -135,10 +166,11 @@ static int connect_to(const char *path, bool *absent, struct tally_error *error)
 	return fd;
 }
 
-int tally_wire_ask(const char *path, const struct tally_wire *request, struct tally_wire *answer,
-		   int *passed, bool *absent, struct tally_error *error)
+int tally_wire_ask(const char *path, const struct tally_wire *request, int attachment,
+		   struct tally_wire *answer, struct tally_wire_fds *passed, bool *absent,
+		   struct tally_error *error)
 {
-	int received = -1;
+	struct tally_wire_fds received = TALLY_WIRE_NO_FDS;
 
 	if (absent)
 		*absent = false;
@@ -147,7 +179,7 @@ int tally_wire_ask(const char *path, const struct tally_wire *request, struct ta
 		return -1;
 	/* A daemon that refused before reading closes its end: its answer is still worth reading.
 	 */
-	int sent = tally_wire_send(fd, request, -1);
+	int sent = tally_wire_send(fd, request, (struct tally_wire_fds){-1, attachment});
 	ssize_t size = tally_wire_receive(fd, answer, &received);
 	if (size <= 0) {
 		int cause = size ? (int)-size : sent ? -sent : 0;
@@ -171,12 +203,11 @@ int tally_wire_ask(const char *path, const struct tally_wire *request, struct ta
 	}
 	if (passed)
 		*passed = received;
-	else if (received >= 0)
-		close(received);
+	else
+		tally_wire_close(received);
 	return fd;
 fail:
-	if (received >= 0)
-		close(received);
+	tally_wire_close(received);
 	close(fd);
 	return -1;
 }

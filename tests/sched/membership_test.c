@@ -346,8 +346,9 @@ static void test_observers_cannot_write(void **state)
 	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
 					     .version = TALLY_BOARD_VERSION,
 					     .type = TALLY_WIRE_OBSERVE};
-	int board = -1;
-	int fd = tally_wire_ask(h->socket, &request, &answer, &board, NULL, NULL);
+	struct tally_wire_fds fds;
+	int fd = tally_wire_ask(h->socket, &request, -1, &answer, &fds, NULL, NULL);
+	int board = fds.board;
 
 	assert_true(fd >= 0 && board >= 0);
 	assert_ptr_equal(mmap(NULL, sizeof(struct tally_board), PROT_READ | PROT_WRITE, MAP_SHARED,

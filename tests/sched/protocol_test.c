@@ -68,7 +68,7 @@ static void test_other_version_is_refused_by_name(void **state)
 	request.version = TALLY_BOARD_VERSION + 1;
 	/* Another version's message may have another size. */
 	assert_int_equal(send(fd, &request, 40, 0), 40);
-	expect_refusal(fd, "speaks version 2 of the protocol, this is version 1");
+	expect_refusal(fd, "speaks version 3 of the protocol, this is version 2");
 	expect_alive(h);
 }
 
@@ -97,13 +97,13 @@ static void test_malformed_requests_are_refused(void **state)
 		/* A name without an end, in a request that would be right otherwise. */
 		memset(request.name, 'x', sizeof request.name);
 		int fd = raw_connect(h);
-		assert_int_equal(tally_wire_send(fd, &request, -1), 0);
+		assert_int_equal(tally_wire_send(fd, &request, TALLY_WIRE_NO_FDS), 0);
 		expect_refusal(fd, "malformed");
 	}
 	for (unsigned type = TALLY_WIRE_WELCOME; type <= TALLY_WIRE_REFUSED; type++) {
 		struct tally_wire request = request_of((uint16_t)type);
 		int fd = raw_connect(h);
-		assert_int_equal(tally_wire_send(fd, &request, -1), 0);
+		assert_int_equal(tally_wire_send(fd, &request, TALLY_WIRE_NO_FDS), 0);
 		expect_refusal(fd, "not a request");
 	}
 	struct tally_wire request = request_of(TALLY_WIRE_JOIN);
@@ -125,7 +125,7 @@ static void test_member_that_speaks_again_is_dropped(void **state)
 
 	request.priority = 9;
 	memcpy(request.device, tally_client_slot(low)->device, sizeof request.device);
-	assert_int_equal(tally_wire_send(fd, &request, -1), 0);
+	assert_int_equal(tally_wire_send(fd, &request, TALLY_WIRE_NO_FDS), 0);
 	assert_int_equal(answer_of(fd, &answer), sizeof answer);
 	assert_int_equal(answer.type, TALLY_WIRE_WELCOME);
 	/* It is active, as a program in the middle of a burst would be (low has slot 0). */
@@ -133,7 +133,7 @@ static void test_member_that_speaks_again_is_dropped(void **state)
 	assert_int_equal(slot->priority, 9);
 	atomic_store(&slot->active, 1);
 	assert_true(tally_client_must_yield(low));
-	assert_int_equal(tally_wire_send(fd, &request, -1), 0);
+	assert_int_equal(tally_wire_send(fd, &request, TALLY_WIRE_NO_FDS), 0);
 	expect_refusal(fd, "a second request");
 	harness_until(harness_must_yield, low, false, 1000);
 	tally_client_disconnect(low);
@@ -148,10 +148,14 @@ static void test_descriptors_sent_along_are_closed(void **state)
 	expect_alive(h);
 	snprintf(path, sizeof path, "/proc/%d/fd", h->daemon);
 	for (unsigned round = 0; round < 2; round++) {
-		for (unsigned i = 0; round && i < 50; i++) {
+		for (unsigned i = 0; round && i < 60; i++) {
 			struct tally_wire request = request_of(TALLY_WIRE_OBSERVE), answer;
+			struct tally_wire_fds fds = {STDIN_FILENO, i % 2 ? STDERR_FILENO : -1};
+			/* Announced or not, it is not wanted here. */
+			request.board_size = i % 3 == 1;
+			request.attachment_size = i % 3 == 2;
 			int fd = raw_connect(h);
-			assert_int_equal(tally_wire_send(fd, &request, STDIN_FILENO), 0);
+			assert_int_equal(tally_wire_send(fd, &request, fds), 0);
 			assert_int_equal(answer_of(fd, &answer), sizeof answer);
 			close(fd);
 		}
