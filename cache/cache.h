@@ -42,6 +42,10 @@ bool tally_image_size(const void *image, const void **start, size_t *size);
 /* Folder of the cache: $TALLY_CACHE_DIR, else $XDG_CACHE_HOME/tally, else ~/.cache/tally. */
 bool tally_cache_folder(char path[PATH_MAX], struct tally_error *error);
 
+/* A short text that changes whenever the compiler does: "0.1.0-1f2e3d4c", or the library's own
+ * version where there is no tally-lower. Cut at `size` bytes. */
+void tally_cache_compiler(char *text, size_t size);
+
 struct tally_cache_status {
 	uint64_t bytes, limit; /* limit: $TALLY_CACHE_SIZE in MiB, default 1024 */
 	unsigned files;

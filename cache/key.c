@@ -120,16 +120,35 @@ static void host_name(char *text, size_t size)
 #endif
 }
 
+/* Of which build the compiler is: its version alone stays while it is being worked on. */
+static void describe(const char *lower, char *text, size_t size)
+{
+	struct statx info = {0};
+
+	statx(AT_FDCWD, lower, 0, STATX_SIZE | STATX_MTIME, &info);
+	snprintf(text, size, "%s %llu %lld.%09u", TALLY_VERSION, (unsigned long long)info.stx_size,
+		 (long long)info.stx_mtime.tv_sec, info.stx_mtime.tv_nsec);
+}
+
+void tally_cache_compiler(char *text, size_t size)
+{
+	struct tally_error error = {0};
+	char lower[PATH_MAX], all[256];
+
+	if (!tally_cache_find_lower(lower, &error)) {
+		snprintf(text, size, "%s", TALLY_VERSION);
+		return;
+	}
+	describe(lower, all, sizeof all);
+	snprintf(text, size, "%s-%.8s", TALLY_VERSION, tally_hash_bytes(all, strlen(all)).hex);
+}
+
 struct tally_hash tally_cache_key(const struct tally_cache_request *request, const char *lower)
 {
 	struct tally_hash hash = tally_hash_bytes(request->image, request->size);
-	struct statx info = {0};
 	char text[256];
 
-	statx(AT_FDCWD, lower, 0, STATX_SIZE | STATX_MTIME, &info);
-	snprintf(text, sizeof text, "%s %llu %lld.%09u", TALLY_VERSION,
-		 (unsigned long long)info.stx_size, (long long)info.stx_mtime.tv_sec,
-		 info.stx_mtime.tv_nsec);
+	describe(lower, text, sizeof text);
 	hash = tally_hash_extend(hash, text);
 	hash = tally_hash_extend(hash, request->target);
 	hash = tally_hash_extend(hash, request->transform);

@@ -67,15 +67,17 @@ struct tally_choice tally_choice_unpack(uint64_t packed)
 	return c;
 }
 
-/* Whether `fd` is a memfd as large as a report, which nobody can make smaller. */
-static bool check(int fd, struct tally_error *error)
+bool tally_report_is(int fd)
 {
 	int wanted = F_SEAL_SHRINK | F_SEAL_GROW, seals = fcntl(fd, F_GET_SEALS);
 
-	if (seals < 0 || (seals & wanted) != wanted ||
-	    lseek(fd, 0, SEEK_END) != (off_t)sizeof(struct tally_report))
-		return tally_fail(error, "not a report of this version");
-	return true;
+	return seals >= 0 && (seals & wanted) == wanted &&
+	       lseek(fd, 0, SEEK_END) == (off_t)sizeof(struct tally_report);
+}
+
+static bool check(int fd, struct tally_error *error)
+{
+	return tally_report_is(fd) || tally_fail(error, "not a report of this version");
 }
 
 const struct tally_report *tally_report_map(int fd, struct tally_error *error)

@@ -21,6 +21,7 @@
 
 #define TALLY_REPORT_MAGIC   0x70655254u /* "TRep" */
 #define TALLY_REPORT_VERSION 1		 /* of this layout */
+#define TALLY_REPORT_KIND    1		 /* among what programs leave with tallyd */
 #define TALLY_REPORT_ROWS    4096
 #define TALLY_REPORT_INDEX   8192  /* places of the table that finds rows */
 #define TALLY_REPORT_TRACE   65536 /* records of the ring */
@@ -216,6 +217,9 @@ struct tally_row_key tally_report_key(const uint64_t image[2], uint64_t kernel,
 				      unsigned shared);
 
 /* ------------------------------------------------------------------------------- for readers */
+
+/* Whether `fd` is memory as large as a report, of sealed size. */
+bool tally_report_is(int fd);
 
 /* Maps the report in `fd` read-only; `fd` stays the caller's. NULL with an error for anything else
  * than a report of this version, of sealed size. */

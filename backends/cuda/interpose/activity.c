@@ -85,6 +85,7 @@ static void tell(struct tally_device *d, bool active)
 
 	if (client)
 		tally_client_set_active(client, active);
+	tally_report_trace(d->report, active ? TALLY_TRACE_ACTIVE : TALLY_TRACE_IDLE, 0, NULL, 0);
 }
 
 void tally_activity_begin(struct tally_device *d)

@@ -18,6 +18,7 @@ void tally_guard_close(struct tally_device *d)
 {
 	d->closed = true;
 	d->closed_at = tally_now();
+	tally_report_trace(d->report, TALLY_TRACE_GATE_CLOSED, 0, NULL, 0);
 	for (struct tally_context *c = d->contexts; c; c = c->next)
 		write_gate(c, 1, false);
 	atomic_store_explicit(&tally_slot(d)->stopped_since_ns, d->closed_at, memory_order_relaxed);
@@ -46,6 +47,7 @@ void tally_guard_open(struct tally_device *d)
 		write_gate(c, 0, true);
 	d->closed = false;
 	d->opened_at = tally_now();
+	tally_report_trace(d->report, TALLY_TRACE_GATE_OPEN, 0, NULL, d->opened_at - d->closed_at);
 	atomic_store_explicit(&slot->stopped_since_ns, 0, memory_order_relaxed);
 	atomic_fetch_add_explicit(&slot->stopped_ns, d->opened_at - d->closed_at,
 				  memory_order_relaxed);

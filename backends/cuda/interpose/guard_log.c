@@ -125,6 +125,7 @@ bool tally_log_collect(struct tally_stream *s)
 		g->noted = true;
 		atomic_fetch_add_explicit(&slot->stops, 1, memory_order_relaxed);
 		if (took) {
+			tally_report_stop(d->report, NULL, TALLY_LEVEL_GUARD, took, 0);
 			atomic_store_explicit(&slot->stop_ns_last, took, memory_order_relaxed);
 			if (took > atomic_load_explicit(&slot->stop_ns_max, memory_order_relaxed))
 				atomic_store_explicit(&slot->stop_ns_max, took,

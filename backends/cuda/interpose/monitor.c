@@ -68,7 +68,8 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	struct tally_client *client = atomic_load(&d->client);
 	struct tally_client_options options = {.priority = tally_process.config.priority,
 					       .name = tally_process.config.name,
-					       .device_name = d->name};
+					       .device_name = d->name,
+					       .attachment = tally_reporting_attachment(d)};
 
 	if (client)
 		return tally_client_reconnect(client, error);
@@ -76,6 +77,7 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	client = tally_client_connect(&options, error);
 	if (!client)
 		return false;
+	tally_reporting_joined(d);
 	tally_client_set_active(client, atomic_load(&d->active));
 	atomic_store_explicit(&d->client, client, memory_order_release);
 	return true;

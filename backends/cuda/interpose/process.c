@@ -167,10 +167,12 @@ struct tally_device *tally_device_of(CUdevice ordinal)
 	d = find(ordinal);
 	if (!d) {
 		d = create(ordinal);
-		if (d && tally_monitor_start(d)) {
+		if (d && tally_reporting_start(d) && tally_monitor_start(d)) {
 			d->next = atomic_load(&tally_process.devices);
 			atomic_store_explicit(&tally_process.devices, d, memory_order_release);
 		} else {
+			if (d)
+				tally_report_destroy(d->report);
 			free(d);
 			d = NULL;
 		}

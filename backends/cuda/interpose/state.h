@@ -16,6 +16,7 @@
 
 #include "backends/cuda/interpose/hooks.h"
 #include "base/clock.h"
+#include "profiler/report.h"
 #include "sched/client.h"
 
 /* How the program is to be treated: from the environment, read once (config.c). */
@@ -77,6 +78,9 @@ struct tally_device {
 	char name[64]; /* as the driver calls it */
 	bool cpu;      /* the CPU device: waiting threads must sleep, never spin */
 	struct tally_device *next;
+
+	struct tally_report *report; /* never NULL */
+	int report_fd;		     /* until the first tallyd has it; then -1 */
 
 	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
 	_Atomic uint64_t no_yield; /* 1 + the board's epoch at which nobody outranked us */
@@ -207,6 +211,12 @@ void tally_context_forget(struct tally_context *context);
 bool tally_stream_captured(CUstream handle);
 
 void tally_streams_forked(void);
+
+/* reporting.c: makes the device's report (false out of memory), hands it out, and is told that
+ * somebody has it. */
+bool tally_reporting_start(struct tally_device *device);
+struct tally_attachment tally_reporting_attachment(const struct tally_device *device);
+void tally_reporting_joined(struct tally_device *device);
 
 /* monitor.c ------------------------------------------------------------------------------------ */
 
