@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 #define TALLY_BOARD_MAGIC    0x794c6154u /* "TaLy" */
-#define TALLY_BOARD_VERSION  2		 /* of this layout and of the messages in wire.h */
+#define TALLY_BOARD_VERSION  3		 /* of this layout and of the messages in wire.h */
 #define TALLY_BOARD_SLOTS    128
 #define TALLY_BOARD_FINISHED 64 /* programs that ended and are still shown */
 
@@ -25,13 +25,29 @@
 #define TALLY_PRIORITY_HIGH	   100
 #define TALLY_PRIORITY_BEST_EFFORT 0
 
+/* How a program treats those of lower priority on its device. */
+enum tally_overlap {
+	TALLY_OVERLAP_CLOSED, /* they give way while it is active: the rule */
+	TALLY_OVERLAP_OPEN,   /* they may run beside it (policy_slo.h) */
+	TALLY_OVERLAP_HELD,   /* they give way even while it is idle: it measures itself alone */
+};
+
+/* How a program's work meets that of others on the device. */
+enum tally_sharing {
+	TALLY_SHARING_UNKNOWN,
+	TALLY_SHARING_SLICES, /* each has the whole device for a time slice */
+	TALLY_SHARING_SERVER, /* side by side, through a server of the vendor's */
+	TALLY_SHARING_CPU,    /* the CPU device */
+};
+
 /*
  * One program on one device. What a decision reads lies together in the first cache line, what the
  * owner counts at every launch in others, so that counting never slows a decision of somebody else.
  *
  * Written by tallyd while `generation` is even: priority, pid, device, names. Written by tallyd at
- * any time: `generation`, `turn`. All else is its owner's. A reader that meets a slot in the moment
- * it changes hands may see parts of both owners; the epoch changes right after, and it looks again.
+ * any time: `generation`, `turn`, `lapsed`. All else is its owner's. A reader that meets a slot in
+ * the moment it changes hands may see parts of both owners; the epoch changes right after, and it
+ * looks again.
  */
 struct tally_slot {
 	_Alignas(64) _Atomic uint32_t generation; /* odd: in use; even: free. Never goes back */
@@ -43,6 +59,8 @@ struct tally_slot {
 	_Atomic uint32_t sleeping;	   /* of the board's sleepers, how many are this owner's */
 	_Atomic uint64_t active_since_ns;  /* 0: not active */
 	_Atomic uint64_t stopped_since_ns; /* 0: not asked to stop; by the owner, for `--why` */
+	_Atomic uint32_t overlap;	   /* enum tally_overlap */
+	_Atomic uint32_t lapsed;	   /* the process is stopped (SIGSTOP): it holds nobody */
 
 	_Alignas(64) char name[64];
 	char device_name[64];		 /* "" when its owner gave none */
@@ -55,6 +73,14 @@ struct tally_slot {
 	_Atomic uint64_t guarded, stops, resumes, fences, bursts;
 	_Atomic uint64_t active_ns, stopped_ns;	    /* time active; time asked to stop */
 	_Atomic uint64_t stop_ns_last, stop_ns_max; /* from the request to the stream's drain */
+
+	/* The closed loop's account (policy_slo.h), in thousandths; 0: none, not known yet. */
+	_Alignas(64) _Atomic uint32_t slo_budget;
+	_Atomic uint32_t slo_mean, slo_p99; /* measured slowdown */
+	_Atomic uint32_t slo_reason;	    /* enum tally_slo_reason */
+	_Atomic uint64_t slo_judged;	    /* bursts that were compared with their time alone */
+	_Atomic uint64_t overlap_ns;	    /* of active_ns: others were let run */
+	_Atomic uint32_t sharing;	    /* enum tally_sharing */
 };
 
 struct tally_board {
@@ -85,6 +111,12 @@ static inline bool tally_slot_used(const struct tally_slot *slot)
 	return atomic_load_explicit(&slot->generation, memory_order_acquire) & 1;
 }
 
+/* Whether the program asks others to give way to its work. */
+static inline bool tally_slot_claims(const struct tally_slot *slot)
+{
+	return atomic_load(&slot->active) && !atomic_load(&slot->lapsed);
+}
+
 /* Bumps the epoch and wakes the sleepers, if any. Async-signal-safe, lock-free. */
 void tally_board_changed(struct tally_board *board);
 
@@ -102,11 +134,15 @@ void tally_board_wait(struct tally_board *board, struct tally_slot *self, uint32
 struct tally_board *tally_board_map(int fd, uint64_t size, bool writable,
 				    struct tally_error *error);
 
-/* The strict policy (sched/policy_strict.c): whether the program in `slot` has to give way now: a
- * program of higher priority on the same device is active, or an equal one has the turn. */
+/* The rule (sched/policy_strict.c): whether the program in `slot` has to give way now: a program of
+ * higher priority on the same device is active and lets nobody run beside it, or an equal one has
+ * the turn. */
 bool tally_policy_strict_must_yield(const struct tally_board *board, unsigned slot);
 
 /* The same with its cause: the index of the slot that holds `slot`, or -1 when it may run. */
 int tally_policy_strict_holder(const struct tally_board *board, unsigned slot);
+
+/* Whether any program of lower priority than that in `slot` has work on the same device. */
+bool tally_policy_strict_rivals(const struct tally_board *board, unsigned slot);
 
 #endif

@@ -31,7 +31,7 @@ struct view {
 struct tally_client {
 	_Atomic(struct view *) view;
 	_Atomic bool attached; /* false: nobody decides anything for us */
-	_Atomic uint32_t active;
+	_Atomic uint32_t active, overlap;
 	int fd; /* -1: none */
 	pid_t pid;
 	struct tally_wire join;
@@ -85,6 +85,7 @@ static void after_fork_child(void)
 	for (struct tally_client *client = list; client; client = client->next) {
 		atomic_store(&client->attached, false);
 		atomic_store(&client->active, 0);
+		atomic_store(&client->overlap, TALLY_OVERLAP_CLOSED);
 		if (client->fd >= 0)
 			close(client->fd);
 		client->fd = -1;
@@ -114,6 +115,9 @@ static void mark(struct view *view, uint32_t active)
 
 	if (atomic_exchange(&slot->active, active) == active)
 		return;
+	/* It runs, so it is not stopped any more, whether tallyd has seen that or not. */
+	if (active && atomic_load_explicit(&slot->lapsed, memory_order_relaxed))
+		atomic_store(&slot->lapsed, 0);
 	tally_board_changed(view->board);
 	/* Others give way from here on: the bookkeeping comes after. */
 	uint64_t now = tally_board_now();
@@ -125,6 +129,18 @@ static void mark(struct view *view, uint32_t active)
 	uint64_t since = atomic_exchange_explicit(&slot->active_since_ns, 0, memory_order_relaxed);
 	if (since && since < now)
 		atomic_fetch_add_explicit(&slot->active_ns, now - since, memory_order_relaxed);
+}
+
+/* Tells others only when it changes something for them: not while the program is idle, unless they
+ * are held, or were. */
+static void mark_overlap(struct view *view, uint32_t overlap)
+{
+	struct tally_slot *slot = view->slot;
+	uint32_t before = atomic_exchange(&slot->overlap, overlap);
+
+	if (before != overlap && (before == TALLY_OVERLAP_HELD || overlap == TALLY_OVERLAP_HELD ||
+				  atomic_load(&slot->active)))
+		tally_board_changed(view->board);
 }
 
 /* Brings the slot to what the client wants, whoever else (another thread, a reconnect) does the
@@ -187,6 +203,7 @@ static bool join(struct tally_client *client, struct tally_error *error)
 	atomic_store(&client->view, view);
 	pthread_mutex_unlock(&list_lock);
 
+	mark_overlap(view, atomic_load(&client->overlap));
 	settle(client);
 	atomic_store(&client->attached, true);
 	return true;
@@ -299,8 +316,10 @@ void tally_client_disconnect(struct tally_client *client)
 	}
 	pthread_mutex_unlock(&list_lock);
 	/* Not left to tallyd: others go on even if it is slow or gone. */
-	if (client->pid == getpid())
+	if (client->pid == getpid()) {
+		tally_client_set_overlap(client, TALLY_OVERLAP_CLOSED);
 		tally_client_set_active(client, false);
+	}
 	for (struct view *v = atomic_load(&client->view); v;) {
 		struct view *older = v->older;
 		munmap(v->board, sizeof *v->board);
@@ -314,6 +333,19 @@ void tally_client_set_active(struct tally_client *client, bool active)
 {
 	if (atomic_exchange(&client->active, active) != active)
 		settle(client);
+}
+
+void tally_client_set_overlap(struct tally_client *client, enum tally_overlap overlap)
+{
+	if (atomic_exchange(&client->overlap, overlap) != overlap)
+		mark_overlap(atomic_load(&client->view), overlap);
+}
+
+bool tally_client_rivals(const struct tally_client *client)
+{
+	struct view *view = atomic_load(&client->view);
+
+	return tally_policy_strict_rivals(view->board, view->index);
 }
 
 bool tally_client_must_yield(const struct tally_client *client)

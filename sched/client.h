@@ -56,6 +56,14 @@ bool tally_client_reconnect(struct tally_client *client, struct tally_error *err
 void tally_client_set_active(struct tally_client *client, bool active);
 bool tally_client_must_yield(const struct tally_client *client);
 
+/* How programs of lower priority are treated from now on; closed at first, carried over a
+ * reconnect. Set before `set_active` it holds from the first moment of a burst. One thread at a
+ * time. */
+void tally_client_set_overlap(struct tally_client *client, enum tally_overlap overlap);
+
+/* Whether any program of lower priority has work on the device. A look at the whole board. */
+bool tally_client_rivals(const struct tally_client *client);
+
 /* The slot's counters, for the owner to add to (relaxed). Never NULL. Ask again after a
  * reconnect. */
 struct tally_slot *tally_client_slot(struct tally_client *client);

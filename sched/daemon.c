@@ -17,6 +17,7 @@
 #include "sched/kept.h"
 #include "sched/listener.h"
 #include "sched/members.h"
+#include "sched/stopped.h"
 #include "sched/wire.h"
 
 #define CONNECTIONS    (TALLY_BOARD_SLOTS + 128)
@@ -47,6 +48,7 @@ struct tally_daemon {
 	struct tally_members members;
 	struct tally_kept kept;
 	struct tally_watch watch;
+	struct tally_stopped stopped;
 	void *state; /* the policy's */
 	int listener;
 	dev_t socket_device; /* of the socket's file: whether it is still ours */
@@ -426,8 +428,13 @@ static bool serve(struct tally_daemon *daemon, struct tally_error *error)
 
 	for (;;) {
 		uint64_t now_ns = tally_board_now();
+		/* First, so that the policy hears of it in the same round. */
+		uint64_t stopped_ns =
+			tally_stopped_look(&daemon->stopped, daemon->members.board, now_ns);
 		uint64_t wake_ns = tally_watch_look(&daemon->watch, daemon->options.policy,
 						    daemon->state, daemon->members.board, now_ns);
+		if (stopped_ns < wake_ns)
+			wake_ns = stopped_ns;
 		if (!keep_socket(daemon, now_ns, error))
 			return false;
 		if (busy(daemon))

@@ -60,6 +60,7 @@ static void clear(struct tally_slot *slot)
 
 	atomic_store(&slot->active, 0);
 	atomic_store(&slot->turn, 0);
+	atomic_store(&slot->overlap, TALLY_OVERLAP_CLOSED);
 	memset((char *)slot + sizeof slot->generation, 0, sizeof *slot - sizeof slot->generation);
 	atomic_store(&slot->generation, generation);
 }
@@ -108,6 +109,7 @@ static void remember(struct tally_board *board, struct tally_slot *slot, uint64_
 	if (atomic_load(&slot->active) && since && since < now_ns)
 		atomic_fetch_add(&record->active_ns, now_ns - since);
 	atomic_store(&record->active, 0);
+	atomic_store(&record->overlap, TALLY_OVERLAP_CLOSED);
 	atomic_store(&record->active_since_ns, 0);
 	atomic_store(&record->stopped_since_ns, 0);
 	atomic_store(&board->finished_count, n + 1);

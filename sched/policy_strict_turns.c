@@ -62,7 +62,7 @@ static uint64_t decide_group(struct strict *s, struct tally_board *board, unsign
 		if (!same_group(&board->slots[first], slot))
 			continue;
 		members++;
-		if (!atomic_load(&slot->active))
+		if (!tally_slot_claims(slot))
 			continue;
 		active++;
 		if (atomic_load(&slot->turn))

@@ -23,7 +23,7 @@ static void look_at(struct tally_watch *watch, const struct tally_policy *policy
 		policy->event(state, board, TALLY_EVENT_ARRIVED, i, now_ns);
 		watch->state[i] = IDLE;
 	}
-	if (atomic_load(&slot->active))
+	if (tally_slot_claims(slot))
 		new_state = policy->holder(board, i) >= 0 ? HELD : RUNNING;
 	if (new_state == watch->state[i])
 		return;

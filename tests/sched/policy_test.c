@@ -246,6 +246,82 @@ static void test_an_idle_holder_of_the_turn_lets_others_run(void **state)
 	assert_true(runs(s, 1 - holder));
 }
 
+/* Who lets others run beside it holds nobody below, in any level; its equals take turns as ever. */
+static void test_overlap_is_for_lower_levels(void **state)
+{
+	struct simulation *s = *state;
+
+	for (unsigned i = 0; i < 4; i++) {
+		arrive(s, i, i == 1 ? 100 : 100 - 20 * (int)i, "a");
+		s->board.slots[i].overlap = TALLY_OVERLAP_CLOSED;
+		s->board.slots[i].active = 1;
+	}
+	s->board.slots[1].active = 0;
+	s->board.slots[0].overlap = TALLY_OVERLAP_OPEN;
+	assert_true(runs(s, 0) && runs(s, 2));
+	/* The strictness of the level below is its own. */
+	assert_false(runs(s, 3));
+	s->board.slots[2].overlap = TALLY_OVERLAP_OPEN;
+	assert_true(runs(s, 3));
+	/* All of those above have to agree. */
+	s->board.slots[1].active = 1;
+	assert_false(runs(s, 2) || runs(s, 3));
+	assert_int_equal(tally_policy_strict_holder(&s->board, 3), 1);
+	look(s);
+	assert_int_equal(runs(s, 0) + runs(s, 1), 1);
+	pass(s, 100 * QUANTUM);
+	assert_true(s->ran[0] >= 48 * QUANTUM && s->ran[1] >= 48 * QUANTUM);
+}
+
+static void test_who_measures_itself_holds_lower_levels_while_idle(void **state)
+{
+	struct simulation *s = *state;
+
+	arrive(s, 0, 100, "a");
+	arrive(s, 1, 0, "a");
+	arrive(s, 2, 100, "a");
+	arrive(s, 3, 0, "b");
+	s->board.slots[0].overlap = TALLY_OVERLAP_HELD;
+	for (unsigned i = 1; i < 4; i++)
+		s->board.slots[i].active = 1;
+	assert_false(runs(s, 1));
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1), 0);
+	assert_true(runs(s, 2) && runs(s, 3));
+	s->board.slots[0].overlap = TALLY_OVERLAP_CLOSED;
+	s->board.slots[2].active = 0;
+	assert_true(runs(s, 1));
+	assert_true(tally_policy_strict_rivals(&s->board, 0));
+	assert_false(tally_policy_strict_rivals(&s->board, 1));
+	s->board.slots[1].active = 0;
+	assert_false(tally_policy_strict_rivals(&s->board, 0));
+}
+
+/* A stopped process holds nobody, above, below and among its equals, and its turn goes on. */
+static void test_a_lapsed_claim_holds_nobody(void **state)
+{
+	struct simulation *s = *state;
+
+	for (unsigned i = 0; i < 4; i++) {
+		arrive(s, i, i < 1 ? 100 : 0, "a");
+		s->board.slots[i].lapsed = 0;
+		s->board.slots[i].active = 1;
+	}
+	pass(s, 5 * QUANTUM);
+	assert_false(runs(s, 1) || runs(s, 2) || runs(s, 3));
+	s->board.slots[0].lapsed = 1;
+	pass(s, 30 * QUANTUM);
+	for (unsigned i = 1; i < 4; i++)
+		assert_true(s->ran[i] >= 9 * QUANTUM);
+	unsigned holder = s->board.slots[1].turn ? 1 : s->board.slots[2].turn ? 2 : 3;
+	s->board.slots[holder].lapsed = 1;
+	uint64_t before = s->ran[1] + s->ran[2] + s->ran[3];
+	pass(s, 20 * QUANTUM);
+	assert_int_equal(s->board.slots[holder].turn, 0);
+	assert_true(s->ran[1] + s->ran[2] + s->ran[3] - before >= 20 * QUANTUM);
+	s->board.slots[0].lapsed = 0;
+	assert_false(runs(s, 1) || runs(s, 2) || runs(s, 3));
+}
+
 /* Whatever programs do: the device never stands still while somebody has work, nobody runs beside a
  * higher level, and right after a look at most one of a level runs. */
 static void test_invariants_under_random_programs(void **state)
@@ -353,6 +429,9 @@ int main(void)
 		TEST(test_a_turn_stands_still_while_a_higher_level_runs),
 		TEST(test_no_turns_and_no_looks_for_one_alone),
 		TEST(test_an_idle_holder_of_the_turn_lets_others_run),
+		TEST(test_overlap_is_for_lower_levels),
+		TEST(test_who_measures_itself_holds_lower_levels_while_idle),
+		TEST(test_a_lapsed_claim_holds_nobody),
 		TEST(test_invariants_under_random_programs),
 		TEST(test_a_policy_hears_what_changed),
 	};
