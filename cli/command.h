@@ -16,6 +16,7 @@ struct tally_command {
 
 int tally_command_run(int argc, char **argv);
 int tally_command_status(int argc, char **argv);
+int tally_command_top(int argc, char **argv);
 int tally_command_cache(int argc, char **argv);
 
 /* The error of an option that getopt_long() (with opterr = 0) did not like: `result` is what it

@@ -81,6 +81,21 @@ void tally_status_why(const struct tally_status_view *view, unsigned index,
 	}
 }
 
+void tally_runs_as(char *text, size_t size, const struct tally_choice *choice)
+{
+	static const char *const words[TALLY_LEVELS] = {
+		[TALLY_LEVEL_GATE] = "original", [TALLY_LEVEL_GUARD] = "guarded",
+		[TALLY_LEVEL_SLICE] = "sliced",	 [TALLY_LEVEL_PERSIST] = "persistent",
+		[TALLY_LEVEL_OPAQUE] = "opaque",
+	};
+	unsigned level = choice->level;
+
+	if (level == TALLY_LEVEL_SLICE && choice->slice)
+		snprintf(text, size, "%s %u", words[level], choice->slice);
+	else
+		snprintf(text, size, "%s", level < TALLY_LEVELS ? words[level] : "?");
+}
+
 void tally_status_uuid(const uint8_t device[16], char text[37])
 {
 	for (unsigned i = 0; i < 16; i++)

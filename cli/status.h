@@ -4,6 +4,7 @@
 #define TALLY_CLI_STATUS_H
 
 #include "base/buffer.h"
+#include "profiler/level.h"
 #include "sched/board.h"
 
 struct tally_status_view {
@@ -23,6 +24,9 @@ const char *tally_status_state(const struct tally_board *board, unsigned slot);
 /* Appends one sentence that explains the state of `slot`: who holds it, and by what rule. */
 void tally_status_why(const struct tally_status_view *view, unsigned slot,
 		      struct tally_buffer *out);
+
+/* What a kernel runs as, in a word: "original", "guarded", "sliced 128" ... */
+void tally_runs_as(char *text, size_t size, const struct tally_choice *choice);
 
 /* The UUID as 8-4-4-4-12 hex digits. */
 void tally_status_uuid(const uint8_t device[16], char text[37]);

@@ -10,6 +10,7 @@ static const struct tally_command commands[] = {
 	{"run", "run a program that shares its device by priority", tally_command_run},
 	{"status", "show who shares the devices, who waits for whom, and what it cost",
 	 tally_command_status},
+	{"top", "the same, live: who runs, who waits, what the kernels run as", tally_command_top},
 #ifdef TALLY_HAVE_CACHE
 	{"cache", "show or clear the cache of compiled kernels", tally_command_cache},
 #endif

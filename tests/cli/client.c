@@ -1,23 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program on a device, as the scheduler sees one: joins, sets counters, waits for its end.
- * usage: tally_test_client PRIORITY NAME active|idle [LAUNCHES] */
+/*
+ * A program on a device, as the scheduler sees one: joins, sets counters, gives a report of a few
+ * kernels, waits for its end.
+ * usage: tally_test_client PRIORITY NAME active|idle [LAUNCHES [KERNEL...]]
+ * LAUNCHES count for the program; each KERNEL (a symbol) has launched ten times that, in slices of
+ * 128 blocks, 1 ms each, with 100 stops of 20 us. A line on stdin "+ N" adds N launches to both.
+ */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
+#include "profiler/report.h"
 #include "sched/client.h"
+
+static struct tally_report *report;
+static struct tally_report_row *rows[16];
+static int row_count;
+
+static void add_kernel(const char *symbol, unsigned long launches)
+{
+	const unsigned grid[3] = {64, 2, 1}, block[3] = {256, 1, 1};
+	struct tally_row_key key =
+		tally_report_key(NULL, tally_hash_64(symbol, strlen(symbol)), grid, block, 0);
+	struct tally_report_row *row = tally_report_row(report, &key, symbol);
+
+	tally_report_choose(row, &(struct tally_choice){TALLY_LEVEL_SLICE, TALLY_WHY_FASTEST, 128});
+	for (unsigned long i = 0; i < 10 * launches; i++)
+		tally_report_launch(row, TALLY_LEVEL_SLICE);
+	for (int i = 0; i < 10; i++)
+		tally_report_sample(row, TALLY_LEVEL_SLICE, 1000000, 128);
+	for (int i = 0; i < 100; i++)
+		tally_report_stop(report, row, TALLY_LEVEL_SLICE, 20000, 0);
+	rows[row_count++] = row;
+}
 
 int main(int argc, char **argv)
 {
 	struct tally_error error = {0};
+	unsigned long launches = argc > 4 ? strtoul(argv[4], NULL, 10) : 0;
+	char line[64];
+	int fd = -1;
 
-	if (argc < 4)
+	if (argc < 4 || argc > 5 + 16)
 		return 2;
 	struct tally_client_options options = {.priority = atoi(argv[1]),
 					       .name = argv[2],
 					       .device = "\x12\x34",
 					       .device_name = "test device"};
+	if (argc > 5) {
+		report = tally_report_create(
+			&(struct tally_report_identity){.name = argv[2],
+							.priority = options.priority},
+			&fd);
+		options.attachment = (struct tally_attachment){
+			.fd = fd, .kind = TALLY_REPORT_MAGIC, .size = sizeof *report};
+		for (int i = 5; i < argc; i++)
+			add_kernel(argv[i], launches);
+	}
 	struct tally_client *client = tally_client_connect(&options, &error);
 	if (!client) {
 		tally_error_print(&error, argv[0]);
@@ -25,15 +67,21 @@ int main(int argc, char **argv)
 	}
 	tally_client_set_active(client, !strcmp(argv[3], "active"));
 	struct tally_slot *slot = tally_client_slot(client);
-	if (argc > 4)
-		atomic_store(&slot->launches, strtoull(argv[4], NULL, 10));
+	atomic_store(&slot->launches, launches);
 	atomic_store(&slot->stop_ns_last, 12000);
 	atomic_store(&slot->stop_ns_max, 34000);
 	puts("joined");
 	fflush(stdout);
 	/* Until the other end of stdin closes. */
-	while (read(STDIN_FILENO, &(char){0}, 1) > 0)
-		;
+	while (fgets(line, sizeof line, stdin)) {
+		if (sscanf(line, "+ %lu", &launches) != 1)
+			continue;
+		atomic_fetch_add(&slot->launches, launches);
+		for (int i = 0; i < row_count; i++)
+			for (unsigned long n = 0; n < launches; n++)
+				tally_report_launch(rows[i], TALLY_LEVEL_SLICE);
+	}
 	tally_client_disconnect(client);
+	tally_report_destroy(report);
 	return 0;
 }

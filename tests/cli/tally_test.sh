@@ -10,7 +10,7 @@ run 0 "$tally" --help
 has "$out" "usage: tally"
 run 0 "$tally" --version
 has "$out" "tally "
-for command in run status cache; do
+for command in run status top cache; do
     run 0 "$tally" $command --help
     has "$out" "usage: tally $command"
     run 0 "$tally" $command --version
@@ -22,7 +22,7 @@ done
 run 1 "$tally"
 has "$err" "see tally --help"
 run 1 "$tally" frobnicate
-has "$err" 'unknown command "frobnicate"; known: run, status, cache'
+has "$err" 'unknown command "frobnicate"; known: run, status, top, cache'
 run 1 "$tally" status extra
 has "$err" "unexpected argument"
 run 1 "$tally" run
@@ -134,10 +134,10 @@ has "$err" "is open to others"
 mkfifo "$work/high" "$work/low"
 "$TALLY_BUILD/tests/tally_test_client" 100 $'serv"er\xff' active 77 <"$work/high" >"$work/1" &
 exec 7>"$work/high"
+until_true 5 grep -q joined "$work/1"
 "$TALLY_BUILD/tests/tally_test_client" 0 trainer active 5 <"$work/low" >"$work/2" 7>&- &
 low=$!
 exec 8>"$work/low"
-until_true 5 grep -q joined "$work/1"
 until_true 5 grep -q joined "$work/2"
 same "$(json 'len(d["programs"])')" 2
 same "$(json '[(p["priority"], p["state"], p["active"], p["launches"]) for p in d["programs"]]')" \

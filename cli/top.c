@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally top: a live view of who shares the devices. */
+#include "cli/top.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "sched/client.h"
+
+static const char help[] =
+	"usage: tally top [options]\n"
+	"\n"
+	"Shows the programs that share devices, live: who runs, who is held by whom, how quickly "
+	"they\n"
+	"stop, and what the kernels of the selected one run as and why.\n"
+	"\n"
+	"options:\n"
+	"  -i, --interval SECONDS   time between two looks, 0.05 to 3600 (default: 1)\n"
+	"  -p, --program WHICH      select this program: its pid, or its name\n"
+	"  -s, --sort BY            priority, device time, launches, stops or name (default: "
+	"priority)\n"
+	"  -t, --totals             numbers since each program's start instead of the interval's "
+	"rates\n"
+	"  -b, --batch              frames as plain text, one after the other, for scripts\n"
+	"  -n, --frames N           end after N frames\n"
+	"      --once               one frame as plain text, of averages since each program's "
+	"start\n"
+	"  --help, --version\n"
+	"\n"
+	"keys: up, down (or k, j) select a program; s sorts; t totals or rates; p pauses; ? "
+	"helps;\n"
+	"q leaves.\n"
+	"\n"
+	"exit status: 0, also when no tallyd runs (it is waited for); 1 on errors.\n";
+
+struct settings {
+	double interval_s;
+	const char *program; /* NULL: the most urgent */
+	enum top_sort sort;
+	bool totals, batch;
+	unsigned long frames; /* 0: no limit */
+};
+
+/* What goes on between two frames. */
+struct session {
+	struct settings settings;
+	struct tally_reports reports;
+	char socket[PATH_MAX];
+	struct top_screen screen;
+	struct top_model model;
+	bool found; /* --program has been found and selected */
+	bool gone;  /* the user wants to leave */
+};
+
+static bool parse_number(const char *text, double least, double most, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && !*end && *value >= least && *value <= most;
+}
+
+static bool parse_sort(const char *text, enum top_sort *sort, struct tally_error *error)
+{
+	for (unsigned i = 0; i < TOP_SORTS; i++) {
+		if (!strcmp(text, top_sort_names[i])) {
+			*sort = (enum top_sort)i;
+			return true;
+		}
+	}
+	return tally_fail(error,
+			  "--sort wants priority, device time, launches, stops or name, not \"%s\"",
+			  text);
+}
+
+static bool take_option(int option, struct settings *s, struct tally_error *error)
+{
+	double value;
+
+	switch (option) {
+	case 'i':
+		return parse_number(optarg, 0.05, 3600, &s->interval_s) ||
+		       tally_fail(error, "--interval wants seconds from 0.05 to 3600, not \"%s\"",
+				  optarg);
+	case 'n':
+		if (!parse_number(optarg, 1, 1e9, &value) || value != (double)(unsigned long)value)
+			return tally_fail(error, "--frames wants a whole number from 1, not \"%s\"",
+					  optarg);
+		s->frames = (unsigned long)value;
+		return true;
+	case 's':
+		return parse_sort(optarg, &s->sort, error);
+	case 'p':
+		s->program = optarg;
+		return true;
+	case 't':
+		s->totals = true;
+		return true;
+	case 'b':
+		s->batch = true;
+		return true;
+	default: /* --once */
+		s->batch = true;
+		s->frames = 1;
+		return true;
+	}
+}
+
+/* -1: go on; otherwise the exit status. */
+static int parse(int argc, char **argv, struct settings *settings)
+{
+	static const struct option options[] = {
+		{"interval", required_argument, NULL, 'i'},
+		{"program", required_argument, NULL, 'p'},
+		{"sort", required_argument, NULL, 's'},
+		{"totals", no_argument, NULL, 't'},
+		{"batch", no_argument, NULL, 'b'},
+		{"frames", required_argument, NULL, 'n'},
+		{"once", no_argument, NULL, 'o'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
+	};
+	struct tally_error error = {0};
+	int option;
+	bool ok = true;
+
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":i:p:s:tbn:h", options, NULL)) != -1) {
+		if (option == 'h') {
+			fputs(help, stdout);
+			return 0;
+		}
+		if (option == 'V') {
+			puts("tally " TALLY_VERSION);
+			return 0;
+		}
+		if (option == '?' || option == ':')
+			return tally_command_bad_option("tally top", option, argv);
+		ok = take_option(option, settings, &error);
+	}
+	if (ok && optind < argc)
+		ok = tally_fail(&error, "unexpected argument \"%s\" (see tally top --help)",
+				argv[optind]);
+	if (ok)
+		return -1;
+	tally_error_print(&error, "tally top");
+	return 1;
+}
+
+static void select_wanted(struct session *s)
+{
+	const char *wanted = s->settings.program;
+	char *end;
+
+	if (!wanted || s->found)
+		return;
+	long pid = strtol(wanted, &end, 10);
+	for (unsigned i = 0; i < s->model.program_count; i++) {
+		const struct top_program *p = &s->model.programs[i];
+
+		if ((end != wanted && !*end && p->pid == pid) || !strcmp(p->name, wanted)) {
+			top_model_select(&s->model, i);
+			s->found = true;
+			return;
+		}
+	}
+}
+
+static bool look(struct session *s, struct tally_error *error)
+{
+	if (!tally_reports_update(&s->reports, error))
+		return false;
+	s->model.socket = s->socket;
+	top_model_look(&s->model, &s->reports, tally_board_now());
+	select_wanted(s);
+	top_model_look_at_kernels(&s->model, &s->reports);
+	return true;
+}
+
+static void sleep_until(uint64_t until_ns)
+{
+	const struct timespec until = {(time_t)(until_ns / 1000000000),
+				       (long)(until_ns % 1000000000)};
+
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR)
+		;
+}
+
+static int batch(struct session *s, struct tally_error *error)
+{
+	bool ok = true;
+
+	for (unsigned long n = 0; ok && (!s->settings.frames || n < s->settings.frames); n++) {
+		struct tally_buffer out = {0};
+
+		if (n)
+			sleep_until(s->model.now_ns + (uint64_t)(s->settings.interval_s * 1e9));
+		if (!look(s, error))
+			return 1;
+		top_screen_draw(&s->screen, &s->model, &out);
+		if (out.failed)
+			ok = tally_fail(error, "out of memory");
+		else if (fwrite(out.data, 1, out.size, stdout) != out.size || fflush(stdout))
+			ok = tally_fail(error, "cannot write: %s", strerror(errno));
+		tally_buffer_free(&out);
+	}
+	return ok ? 0 : 1;
+}
+
+static bool draw(struct session *s, struct tally_error *error)
+{
+	struct tally_buffer out = {0};
+	bool ok;
+
+	tally_terminal_size(&s->screen.columns, &s->screen.rows);
+	tally_buffer_print(&out, "\x1b[H");
+	top_screen_draw(&s->screen, &s->model, &out);
+	ok = !out.failed && tally_terminal_write(&out);
+	tally_buffer_free(&out);
+	return ok || tally_fail(error, "cannot write to the terminal: %s", strerror(errno));
+}
+
+/* Whether another program is selected now. */
+static bool move(struct session *s, int key)
+{
+	unsigned before = top_model_selected(&s->model), at = before;
+	unsigned end = s->model.program_count;
+
+	if (key == TALLY_KEY_UP || key == 'k')
+		at -= at > 0;
+	else if (key == TALLY_KEY_DOWN || key == 'j')
+		at += at + 1 < end;
+	else
+		at = key == TALLY_KEY_HOME || key == TALLY_KEY_PAGE_UP || !end ? 0 : end - 1;
+	top_model_select(&s->model, at);
+	s->found = true;
+	return at != before;
+}
+
+/* What a key does; whether the model has to look again. */
+static bool press(struct session *s, int key)
+{
+	switch (key) {
+	case 'q':
+	case 'Q':
+	case TALLY_KEY_GONE:
+		s->gone = true;
+		return false;
+	case '?':
+	case 'h':
+		s->screen.help = !s->screen.help;
+		return false;
+	case 's':
+		s->model.sort = (s->model.sort + 1) % TOP_SORTS;
+		top_model_sort(&s->model);
+		return false;
+	case 't':
+		s->model.totals = !s->model.totals;
+		return !s->screen.paused;
+	case 'p':
+	case ' ':
+		s->screen.paused = !s->screen.paused;
+		return !s->screen.paused;
+	case 'j':
+	case 'k':
+	case TALLY_KEY_UP:
+	case TALLY_KEY_DOWN:
+	case TALLY_KEY_HOME:
+	case TALLY_KEY_END:
+	case TALLY_KEY_PAGE_UP:
+	case TALLY_KEY_PAGE_DOWN:
+		if (move(s, key))
+			top_model_look_at_kernels(&s->model, &s->reports);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static int live(struct session *s, struct tally_error *error)
+{
+	const uint64_t interval = (uint64_t)(s->settings.interval_s * 1e9);
+	unsigned long frames = 0;
+
+	if (!tally_terminal_open(error))
+		return 1;
+	for (bool again = true; !s->gone;) {
+		if (again && !look(s, error))
+			break;
+		frames += again;
+		if (!draw(s, error) || (s->settings.frames && frames >= s->settings.frames))
+			break;
+		int key = tally_terminal_key(s->model.now_ns + interval);
+		if (key == TALLY_KEY_NONE && s->screen.paused)
+			key = tally_terminal_key(UINT64_MAX);
+		again = key == TALLY_KEY_NONE || press(s, key);
+	}
+	tally_terminal_close();
+	return tally_failed(error) ? 1 : 0;
+}
+
+int tally_command_top(int argc, char **argv)
+{
+	static struct session s = {.settings = {.interval_s = 1}}; /* large */
+	struct tally_error error = {0};
+	int status = parse(argc, argv, &s.settings);
+
+	if (status >= 0)
+		return status;
+	status = 1;
+	s.model.sort = s.settings.sort;
+	s.model.totals = s.settings.totals;
+	s.screen = (struct top_screen){.utf8 = tally_terminal_utf8(),
+				       .attributes = !s.settings.batch,
+				       .colours = !s.settings.batch && tally_terminal_colours()};
+	if (tally_socket_path(s.socket, sizeof s.socket, &error)) {
+		s.reports.socket = s.socket;
+		status = s.settings.batch ? batch(&s, &error) : live(&s, &error);
+		tally_reports_close(&s.reports);
+	}
+	top_model_free(&s.model);
+	if (tally_failed(&error))
+		tally_error_print(&error, "tally top");
+	return status;
+}

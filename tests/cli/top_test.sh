@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+# tally top: frames as text, wrong usage, and the live view on a pseudo-terminal (top_test.py).
+. "$(dirname "$0")/lib.sh"
+
+tally=$bin/tally
+run 0 "$tally" top --once
+has "$out" "no tallyd runs"
+run 0 "$bin/tallyd" --idle-timeout 60
+run 0 "$tally" top --once
+has "$out" "no program uses a device now"
+
+long=_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_
+mkfifo "$work/high" "$work/low"
+"$TALLY_BUILD/tests/tally_test_client" 100 server active 77 <"$work/high" >"$work/1" &
+exec 7>"$work/high"
+"$TALLY_BUILD/tests/tally_test_client" 0 trainer active 5 _Z6vectorPKfiPf $long "${long:0:60}" <"$work/low" >"$work/2" 7>&- &
+low=$!
+exec 8>"$work/low"
+until_true 5 grep -q joined "$work/1"
+until_true 5 grep -q joined "$work/2"
+
+run 0 "$tally" top --once --program trainer --totals
+has "$out" "2 programs, 1 held"
+has "$out" "by server"
+has "$out" "is held by server"
+has "$out" " vector "
+has "$out" "vectorized_elementwise_kernel<"
+has "$out" "sliced 128"
+has "$out" "the fastest form that stops within the bound"
+same "$(grep -c $'\033' <<<"$out")" 0
+same "$(awk '$2 == "trainer" { print $(NF - 4) }' <<<"$out")" 5
+# The name that a report cut is told as far as it is there.
+has "$out" "<...>"
+run 0 "$tally" top --once --program $low
+has "$out" "sliced 128"
+run 0 "$tally" top --once
+has "$out" "the program gives no account of its kernels"
+
+# Rates are those of the interval: 1000 launches come between two frames, whatever their distance.
+"$tally" top -b -n 2 -i 1 -p trainer >"$work/out" &
+frames=$!
+until_true 20 grep -q trainer "$work/out"
+echo "+ 1000" >&8
+wait $frames || fail "batch mode fails"
+same "$(grep -c '^tally top' "$work/out")" 2
+second=$(awk '/^tally top/ { n++ } n == 2 && $2 == "trainer" { print $(NF - 4) }' "$work/out")
+[ "$second" -gt 1 ] && [ "$second" -le 1000 ] || fail "$second launches a second"
+
+run 1 "$tally" top --interval 0
+has "$err" "--interval wants seconds"
+run 1 "$tally" top --sort colour
+has "$err" "--sort wants priority, device time"
+run 1 "$tally" top -b -n 0
+has "$err" "--frames wants"
+run 1 "$tally" top extra
+has "$err" "unexpected argument"
+run 1 "$tally" top --nonsense
+has "$err" "unknown or ambiguous option"
+run 1 "$tally" top </dev/null
+has "$err" "use --batch"
+"$tally" top --once >/dev/full 2>"$work/err" && fail "a full disk was not noticed"
+has "$(cat "$work/err")" "cannot write"
+exec 7>&- 8>&-
+
+export TERM=xterm
+run 0 python3 "$(dirname "$0")/top_test.py"
+exit 0
