@@ -215,7 +215,6 @@ bool tally_trace_next(const struct tally_report *r, struct tally_trace_cursor *c
 bool tally_trace_request(int fd, uint64_t until_ns, struct tally_error *error)
 {
 	struct tally_report *r;
-	uint64_t now;
 
 	if (!check(fd, error))
 		return false;
@@ -224,9 +223,7 @@ bool tally_trace_request(int fd, uint64_t until_ns, struct tally_error *error)
 		 MAP_SHARED, fd, 0);
 	if (r == MAP_FAILED)
 		return tally_fail(error, "cannot map a report: %s", strerror(errno));
-	now = atomic_load(&r->trace_until_ns);
-	while (now < until_ns && !atomic_compare_exchange_weak(&r->trace_until_ns, &now, until_ns))
-		;
+	tally_report_trace_until(r, until_ns);
 	munmap(r, offsetof(struct tally_report, trace_head));
 	return true;
 }

@@ -277,6 +277,14 @@ void tally_report_stop(struct tally_report *r, struct tally_report_row *row, enu
 	atomic_fetch_add_explicit(&row->level[level].stops, 1, memory_order_release);
 }
 
+void tally_report_trace_until(struct tally_report *r, uint64_t until_ns)
+{
+	uint64_t now = atomic_load(&r->trace_until_ns);
+
+	while (now < until_ns && !atomic_compare_exchange_weak(&r->trace_until_ns, &now, until_ns))
+		;
+}
+
 /* Ends the recording when its time is over, unless somebody asked for more meanwhile. */
 static bool wanted(struct tally_report *r, uint64_t now_ns)
 {

@@ -189,6 +189,9 @@ static inline void tally_report_count(struct tally_report *report, enum tally_co
 	atomic_fetch_add_explicit(&report->counters[counter], n, memory_order_relaxed);
 }
 
+/* Somebody wants events until then: tally_trace_request() from the inside. Any thread. */
+void tally_report_trace_until(struct tally_report *report, uint64_t until_ns);
+
 /* Whether somebody wants events: one load. */
 static inline bool tally_report_tracing(const struct tally_report *report)
 {

@@ -87,6 +87,8 @@ struct tally_board {
 	uint32_t magic, version;
 	int32_t daemon_pid;
 	uint64_t started_ns, quantum_ns;
+	/* Somebody records what programs do: who joins before this time does so from the start. */
+	_Atomic uint64_t trace_until_ns;
 
 	_Alignas(64) _Atomic uint32_t epoch; /* changes whenever a decision's input changes */
 	_Atomic uint32_t sleepers;	     /* who waits on epoch: a writer wakes only then */

@@ -361,6 +361,11 @@ struct tally_slot *tally_client_slot(struct tally_client *client)
 	return atomic_load(&client->view)->slot;
 }
 
+uint64_t tally_client_trace_until(const struct tally_client *client)
+{
+	return atomic_load(&atomic_load(&client->view)->board->trace_until_ns);
+}
+
 uint32_t tally_client_epoch(const struct tally_client *client)
 {
 	return atomic_load(&atomic_load(&client->view)->board->epoch);

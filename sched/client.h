@@ -68,6 +68,9 @@ bool tally_client_rivals(const struct tally_client *client);
  * reconnect. */
 struct tally_slot *tally_client_slot(struct tally_client *client);
 
+/* Until when whoever joins now is to record what it does (tally_now()'s clock; 0: never asked). */
+uint64_t tally_client_trace_until(const struct tally_client *client);
+
 uint32_t tally_client_epoch(const struct tally_client *client);
 /* Sleeps until the board changed since `seen`, at most `timeout_ns` (< 0: no limit; a daemon that
  * dies wakes nobody, so give one). */
@@ -103,6 +106,10 @@ bool tally_observer_open(struct tally_observer *observer, const char *socket, bo
 			 struct tally_error *error);
 bool tally_observer_fetch(struct tally_observer *observer, const struct tally_slot *slot,
 			  struct tally_attachment *attachment, struct tally_error *error);
+/* Asks programs that join before `until_ns` to record what they do from their start on; holds for
+ * at most five seconds, so ask again. False with an error when tallyd is gone. */
+bool tally_observer_trace(struct tally_observer *observer, uint64_t until_ns,
+			  struct tally_error *error);
 void tally_observer_close(struct tally_observer *observer);
 
 /* The default socket path: $TALLY_SOCKET, else $XDG_RUNTIME_DIR/tally/tallyd.sock, else

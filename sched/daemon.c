@@ -20,8 +20,9 @@
 #include "sched/stopped.h"
 #include "sched/wire.h"
 
-#define CONNECTIONS    (TALLY_BOARD_SLOTS + 128)
-#define HELLO_NS       2000000000u /* a connection that says nothing for so long is closed */
+#define CONNECTIONS (TALLY_BOARD_SLOTS + 128)
+#define HELLO_NS    2000000000u /* a connection that says nothing for so long is closed */
+#define TRACE_NS    5000000000u /* a recording ends so long after it was asked for at the latest */
 #define SOCKET_LOOK_NS 1000000000u /* how often we make sure that our socket still has its name */
 
 #define NOTHING ((struct tally_attachment){0})
@@ -275,6 +276,19 @@ static void fetch(struct tally_daemon *daemon, struct connection *c, uint64_t jo
 		answer_with(daemon, c, TALLY_WIRE_NONE, -1, NOTHING);
 }
 
+/* Whoever asks has to ask again: it may be killed at any time. */
+static void trace(struct tally_daemon *daemon, struct connection *c, uint64_t until_ns)
+{
+	_Atomic uint64_t *word = &daemon->members.board->trace_until_ns;
+	uint64_t most = tally_board_now() + TRACE_NS;
+
+	if (until_ns > most)
+		until_ns = most;
+	if (until_ns > atomic_load(word))
+		atomic_store(word, until_ns);
+	answer_with(daemon, c, TALLY_WIRE_NONE, -1, NOTHING);
+}
+
 static void expect(struct tally_daemon *daemon, struct connection *c)
 {
 	for (unsigned i = 0; i < CONNECTIONS; i++) {
@@ -308,6 +322,8 @@ static void hear(struct tally_daemon *daemon, struct connection *c)
 		refuse(daemon, c, error.message);
 	} else if (c->role == OBSERVER && message.type == TALLY_WIRE_FETCH) {
 		fetch(daemon, c, message.joined_ns);
+	} else if (c->role == OBSERVER && message.type == TALLY_WIRE_TRACE) {
+		trace(daemon, c, message.until_ns);
 	} else if (c->role != SILENT) {
 		refuse(daemon, c, "a second request on one connection");
 	} else if (message.type == TALLY_WIRE_JOIN) {

@@ -72,15 +72,16 @@ void tally_observer_close(struct tally_observer *observer)
 	*observer = (struct tally_observer){.fd = -1};
 }
 
-bool tally_observer_fetch(struct tally_observer *observer, const struct tally_slot *slot,
-			  struct tally_attachment *attachment, struct tally_error *error)
+/* Sends a request that is answered with at most an attachment. */
+static bool ask(struct tally_observer *observer, struct tally_wire *request,
+		struct tally_attachment *attachment, struct tally_error *error)
 {
-	struct tally_wire answer, request = {.magic = TALLY_WIRE_MAGIC,
-					     .version = TALLY_BOARD_VERSION,
-					     .type = TALLY_WIRE_FETCH,
-					     .joined_ns = slot->joined_ns};
+	struct tally_wire answer;
 	struct tally_wire_fds fds = TALLY_WIRE_NO_FDS;
-	int status = tally_wire_send(observer->fd, &request, fds);
+
+	request->magic = TALLY_WIRE_MAGIC;
+	request->version = TALLY_BOARD_VERSION;
+	int status = tally_wire_send(observer->fd, request, fds);
 	ssize_t size = status ? status : tally_wire_receive(observer->fd, &answer, &fds);
 
 	*attachment = (struct tally_attachment){0};
@@ -97,6 +98,26 @@ bool tally_observer_fetch(struct tally_observer *observer, const struct tally_sl
 	else if (fds.attachment >= 0)
 		*attachment = (struct tally_attachment){fds.attachment, answer.attachment_kind,
 							answer.attachment_size};
+	return ok;
+}
+
+bool tally_observer_fetch(struct tally_observer *observer, const struct tally_slot *slot,
+			  struct tally_attachment *attachment, struct tally_error *error)
+{
+	struct tally_wire request = {.type = TALLY_WIRE_FETCH, .joined_ns = slot->joined_ns};
+
+	return ask(observer, &request, attachment, error);
+}
+
+bool tally_observer_trace(struct tally_observer *observer, uint64_t until_ns,
+			  struct tally_error *error)
+{
+	struct tally_wire request = {.type = TALLY_WIRE_TRACE, .until_ns = until_ns};
+	struct tally_attachment none;
+	bool ok = ask(observer, &request, &none, error);
+
+	if (none.size)
+		close(none.fd);
 	return ok;
 }
 

@@ -25,6 +25,8 @@ enum tally_wire_type {
 	TALLY_WIRE_FETCH,    /* observer, any number of times: what the member that joined at
 			      * joined_ns left. Answer: WELCOME with it, or NONE */
 	TALLY_WIRE_NONE,     /* daemon: nothing of that kind is there (any more) */
+	TALLY_WIRE_TRACE,    /* observer, any number of times: who joins before until_ns is to
+			      * record what it does. Answer: NONE */
 	TALLY_WIRE_TYPES,
 };
 
@@ -37,7 +39,7 @@ struct __attribute__((packed)) tally_wire {
 	uint64_t board_size;	  /* a descriptor of the board comes along; 0: none does */
 	uint64_t attachment_size; /* one of so many bytes does, after the board's; 0: none */
 	uint32_t attachment_kind;
-	uint64_t joined_ns;
+	uint64_t joined_ns, until_ns;
 	uint8_t device[16];
 	char name[64], device_name[64]; /* NUL inside */
 	char text[192];			/* NUL inside */

@@ -247,6 +247,27 @@ static void test_hooks(void **state)
 	munmap(c, sizeof *c);
 }
 
+/* Who joins while somebody records is told so, and not for ever: who asked may be dead. */
+static void test_who_joins_a_recording_knows(void **state)
+{
+	struct harness *h = *state;
+	struct tally_observer o;
+	uint64_t now = tally_board_now();
+
+	observe(&o, h);
+	struct tally_client *client = harness_connect(h, 0);
+	assert_int_equal(tally_client_trace_until(client), 0);
+	assert_true(tally_observer_trace(&o, now + 1000000000, NULL));
+	assert_int_equal(tally_client_trace_until(client), now + 1000000000);
+	assert_true(tally_observer_trace(&o, now + 500, NULL)); /* another's wish counts as well */
+	assert_int_equal(tally_client_trace_until(client), now + 1000000000);
+	assert_true(tally_observer_trace(&o, UINT64_MAX, NULL));
+	assert_in_range(tally_client_trace_until(client), now + 1000000000,
+			tally_board_now() + 10000000000);
+	tally_client_disconnect(client);
+	tally_observer_close(&o);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -256,6 +277,7 @@ int main(void)
 		TEST(test_the_next_daemon_gets_it_too),
 		TEST(test_a_reused_number_is_not_sent),
 		TEST(test_hooks),
+		TEST(test_who_joins_a_recording_knows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

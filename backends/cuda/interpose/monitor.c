@@ -71,13 +71,19 @@ static bool join(struct tally_device *d, struct tally_error *error)
 					       .device_name = d->name,
 					       .attachment = tally_reporting_attachment(d)};
 
-	if (client)
-		return tally_client_reconnect(client, error);
+	if (client) {
+		if (!tally_client_reconnect(client, error))
+			return false;
+		tally_report_trace_until(d->report, tally_client_trace_until(client));
+		return true;
+	}
 	__builtin_memcpy(options.device, d->uuid, sizeof options.device);
 	client = tally_client_connect(&options, error);
 	if (!client)
 		return false;
 	tally_reporting_joined(d);
+	/* Before the first launch of a program that comes while somebody records. */
+	tally_report_trace_until(d->report, tally_client_trace_until(client));
 	tally_client_set_active(client, atomic_load(&d->active));
 	atomic_store_explicit(&d->client, client, memory_order_release);
 	return true;
