@@ -248,11 +248,10 @@ static void what_is_not_there_is_named_once(void **state)
 {
 	char path[] = "/tmp/tally-driver-XXXXXX", text[512] = "";
 	int file = mkstemp(path), saved = dup(STDERR_FILENO);
-	CUgraph graph;
 
 	setenv("TALLY_LOG", "1", 1);
 	dup2(file, STDERR_FILENO);
-	CUresult first = cuGraphCreate(&graph, 0), second = cuGraphCreate(&graph, 0);
+	CUresult first = cuTexObjectDestroy(0), second = cuTexObjectDestroy(0);
 	dup2(saved, STDERR_FILENO);
 	close(saved);
 	unsetenv("TALLY_LOG");
@@ -261,7 +260,7 @@ static void what_is_not_there_is_named_once(void **state)
 	unlink(path);
 	assert_int_equal(first, CUDA_ERROR_NOT_SUPPORTED);
 	assert_int_equal(second, CUDA_ERROR_NOT_SUPPORTED);
-	assert_string_equal(text, "tally: the CPU device does not do cuGraphCreate: "
+	assert_string_equal(text, "tally: the CPU device does not do cuTexObjectDestroy: "
 				  "CUDA_ERROR_NOT_SUPPORTED\n");
 }
 

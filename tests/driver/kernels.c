@@ -74,6 +74,48 @@ static int run_wait(const void *params, struct tally_cpu_block *block)
 	return 0;
 }
 
+/* *value goes one step on, which depends on all steps before. */
+struct step_params {
+	uint32_t *value, number;
+};
+
+static int run_step(const void *params, struct tally_cpu_block *block)
+{
+	const struct step_params *p = params;
+
+	(void)block;
+	*p->value = *p->value * 1664525u + p->number;
+	return 0;
+}
+
+/* Every block of the grid waits for all others. */
+struct meet_params {
+	uint32_t *arrived;
+};
+
+static int run_meet(const void *params, struct tally_cpu_block *block)
+{
+	const struct meet_params *p = params;
+	uint32_t blocks = block->grid[0] * block->grid[1] * block->grid[2];
+
+	uint32_t mine = __atomic_fetch_add(p->arrived, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(p->arrived, __ATOMIC_SEQ_CST) / blocks <= mine / blocks)
+		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	return 0;
+}
+
+/* Two launches of one block each wait for each other. */
+static int run_meet_two(const void *params, struct tally_cpu_block *block)
+{
+	const struct meet_params *p = params;
+
+	(void)block;
+	uint32_t mine = __atomic_fetch_add(p->arrived, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(p->arrived, __ATOMIC_SEQ_CST) < (mine | 1) + 1)
+		nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+	return 0;
+}
+
 /* y[i] = a * x[i] + y[i], a thread an element; parameters of several sizes and gaps. */
 struct saxpy_params {
 	uint8_t n_times;
@@ -182,6 +224,9 @@ static const struct tally_cpu_param wait_list[] = {AT(struct wait_params, flag),
 static const struct tally_cpu_param saxpy_list[] = {
 	AT(struct saxpy_params, n_times), AT(struct saxpy_params, a), AT(struct saxpy_params, x),
 	AT(struct saxpy_params, y), AT(struct saxpy_params, n)};
+static const struct tally_cpu_param step_list[] = {AT(struct step_params, value),
+						   AT(struct step_params, number)};
+static const struct tally_cpu_param meet_list[] = {AT(struct meet_params, arrived)};
 static const struct tally_cpu_param shared_list[] = {AT(struct shared_params, bytes)};
 static const struct tally_cpu_param guard_list[] = {AT(struct guard_params, count),
 						    AT(struct guard_params, ns),
@@ -200,6 +245,9 @@ static const struct tally_cpu_kernel kernels[] = {
 	{KERNEL("busy", run_busy, busy_list, struct busy_params)},
 	{KERNEL("wait", run_wait, wait_list, struct wait_params)},
 	{KERNEL("saxpy", run_saxpy, saxpy_list, struct saxpy_params)},
+	{KERNEL("step", run_step, step_list, struct step_params)},
+	{KERNEL("meet", run_meet, meet_list, struct meet_params)},
+	{KERNEL("meet_two", run_meet_two, meet_list, struct meet_params)},
 	{PLAIN("variable", run_variable)},
 	{KERNEL("shared", run_shared, shared_list, struct shared_params), .shared_bytes = 1024,
 	 .shared_align = 16},

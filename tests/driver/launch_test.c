@@ -155,8 +155,9 @@ static void attributes_of_a_launch(void **state)
 			 CUDA_ERROR_NOT_SUPPORTED);
 	list[1].id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
 	list[1].value.cooperative = 1;
+	config.gridDimX = 1000; /* more than can run at once */
 	assert_int_equal(cuLaunchKernelEx(&config, kernel("count"), params, NULL),
-			 CUDA_ERROR_NOT_SUPPORTED);
+			 CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
 	OK(cuLaunchCooperativeKernel(kernel("count"), 1, 1, 1, 1, 1, 1, 0, NULL, params));
 	OK(cuCtxSynchronize());
 	assert_int_equal(count[0], 2);

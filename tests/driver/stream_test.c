@@ -442,24 +442,6 @@ static void destroyed_stream_finishes_its_work(void **state)
 	assert_int_equal(*next_word, 20);
 }
 
-static void capture_is_refused_where_it_begins(void **state)
-{
-	CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	CUstream stream = new_stream();
-
-	assert_int_equal(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL),
-			 CUDA_ERROR_NOT_SUPPORTED);
-	OK(cuStreamIsCapturing(stream, &status));
-	assert_int_equal(status, CU_STREAM_CAPTURE_STATUS_NONE);
-	OK(cuThreadExchangeStreamCaptureMode(&mode));
-	assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
-	mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-	OK(cuThreadExchangeStreamCaptureMode(&mode));
-	assert_int_equal(mode, CU_STREAM_CAPTURE_MODE_RELAXED);
-	OK(cuStreamDestroy(stream));
-}
-
 static void streams_answer_for_themselves(void **state)
 {
 	CUstream stream = stream_with(CU_STREAM_NON_BLOCKING, -2), other = new_stream();
@@ -506,7 +488,6 @@ int main(void)
 		cmocka_unit_test(stuck_waits_hold_nobody_up),
 		cmocka_unit_test(host_functions_keep_the_order),
 		cmocka_unit_test(destroyed_stream_finishes_its_work),
-		cmocka_unit_test(capture_is_refused_where_it_begins),
 		cmocka_unit_test(streams_answer_for_themselves),
 	};
 

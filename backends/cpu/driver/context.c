@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 
 #define CONTEXT_MAGIC 0x78746343u
 
@@ -365,6 +365,8 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 	struct context *context;
 	CUresult result = context_check(ctx, &context);
 
+	if (!result)
+		result = capture_forbids_context(context);
 	return result ? result : context_synchronize(context);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies and fills: see copy.h. */
 #include "backends/cpu/driver/copy.h"
+#include "backends/cpu/driver/capture.h"
 
 #include <string.h>
 
@@ -103,7 +104,7 @@ static size_t extent(const struct transfer *t, size_t pitch, size_t slice)
 }
 
 /* Whether there is anything to do, and whether it may be done. */
-static CUresult check(const struct transfer *t, bool *empty)
+CUresult transfer_check(const struct transfer *t, bool *empty)
 {
 	*empty = !t->width || !t->height || !t->depth;
 	if (*empty)
@@ -125,7 +126,9 @@ CUresult transfer_now(CUstream handle, const struct transfer *transfer)
 	CUresult error = stream_resolve(handle, &stream);
 
 	if (!error)
-		error = check(transfer, &empty);
+		error = transfer_check(transfer, &empty);
+	if (!error)
+		error = capture_forbids_wait(stream);
 	if (error || empty)
 		return error;
 	error = stream_drain(stream);
@@ -145,9 +148,11 @@ static bool is_pageable(uintptr_t address)
 static struct operation *make_operation(const struct transfer *transfer, size_t staged)
 {
 	size_t bytes = transfer->width * transfer->height * transfer->depth;
+
+	if (!bytes)
+		return marker_operation();
 	struct operation *operation = operation_new(bytes <= SMALL ? &small_class : &large_class,
 						    sizeof *transfer + staged);
-
 	if (!operation)
 		return NULL;
 	struct transfer *own = operation->data;
@@ -161,16 +166,38 @@ static struct operation *make_operation(const struct transfer *transfer, size_t 
 	return operation;
 }
 
+struct operation *transfer_operation(const struct transfer *transfer, int level)
+{
+	struct operation *operation = make_operation(transfer, 0);
+
+	if (operation)
+		operation->job.level = level;
+	return operation;
+}
+
+static CUresult transfer_capture(struct stream *stream, const struct transfer *transfer)
+{
+	struct work work = {.type = transfer->element ? CU_GRAPH_NODE_TYPE_MEMSET
+						      : CU_GRAPH_NODE_TYPE_MEMCPY,
+			    .transfer = *transfer};
+
+	return capture_work(stream, &work);
+}
+
 CUresult transfer_queue(CUstream handle, const struct transfer *transfer)
 {
 	struct stream *stream;
-	bool empty, from_pageable, to_pageable;
+	bool empty, from_pageable, to_pageable, captured;
 	CUresult error = stream_resolve(handle, &stream);
 
 	if (!error)
-		error = check(transfer, &empty);
+		error = transfer_check(transfer, &empty);
+	if (!error)
+		error = capture_admit(stream, &captured);
 	if (error || empty)
 		return error;
+	if (captured)
+		return transfer_capture(stream, transfer);
 	from_pageable = !transfer->element && is_pageable(transfer->from);
 	to_pageable = is_pageable(transfer->to);
 	bool flat = one_row(transfer);

@@ -2,7 +2,7 @@
 /* The API's copies and fills: each says what it copies, copy.c does it. Arrays are refused. */
 #include <stdlib.h>
 
-#include "backends/cpu/driver/copy.h"
+#include "backends/cpu/driver/graph.h"
 
 static struct transfer line(uintptr_t to, uintptr_t from, size_t bytes)
 {
@@ -122,6 +122,45 @@ static CUresult from_3d(const CUDA_MEMCPY3D *c, struct transfer *t)
 	t->from_slice = t->from_pitch * (c->srcHeight ? c->srcHeight : c->Height);
 	t->to = to + c->dstZ * t->to_slice + c->dstY * t->to_pitch + c->dstXInBytes;
 	t->from = from + c->srcZ * t->from_slice + c->srcY * t->from_pitch + c->srcXInBytes;
+	return CUDA_SUCCESS;
+}
+
+/* A copy node's work from what the API is given. */
+CUresult copy_node_work(struct work *work, const CUDA_MEMCPY3D *params)
+{
+	return from_3d(params, &work->transfer);
+}
+
+/* One side as the API names it: what the driver has made is the device's, all else the host's. */
+static CUmemorytype kind_of(uintptr_t address)
+{
+	struct region region;
+
+	return memory_find(address, &region) && region.kind != REGION_HOST &&
+			       region.kind != REGION_REGISTERED
+		       ? CU_MEMORYTYPE_DEVICE
+		       : CU_MEMORYTYPE_HOST;
+}
+
+CUresult copy_node_params(const struct work *work, CUDA_MEMCPY3D *params)
+{
+	const struct transfer *t = &work->transfer;
+
+	*params = (CUDA_MEMCPY3D){
+		.srcMemoryType = kind_of(t->from),
+		.srcHost = (const void *)t->from,
+		.srcDevice = t->from,
+		.srcPitch = t->from_pitch,
+		.srcHeight = t->from_pitch ? t->from_slice / t->from_pitch : t->height,
+		.dstMemoryType = kind_of(t->to),
+		.dstHost = (void *)t->to,
+		.dstDevice = t->to,
+		.dstPitch = t->to_pitch,
+		.dstHeight = t->to_pitch ? t->to_slice / t->to_pitch : t->height,
+		.WidthInBytes = t->width,
+		.Height = t->height,
+		.Depth = t->depth,
+	};
 	return CUDA_SUCCESS;
 }
 

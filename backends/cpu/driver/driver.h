@@ -62,9 +62,10 @@ CUresult stream_resolve(CUstream handle, struct stream **stream);
 struct stream *stream_add(struct context *context, unsigned flags, int level);
 void stream_remove(struct stream *stream);
 CUresult stream_wait(struct stream *stream, struct point point);
-/* Resolve, check the context's health, submit. Frees the operation on failure. */
-CUresult stream_enqueue(CUstream handle, struct operation *operation);
+/* Check the context's health, submit. Frees the operation on failure. */
 CUresult stream_submit(struct stream *stream, struct operation *operation, struct point after);
+/* Waits until no more than `depth` operations are queued in the stream. */
+void stream_make_room(struct stream *stream, uint64_t depth);
 /* Everything submitted to the stream so far is done (and, for the null stream, to the blocking
  * ones). Returns the sticky error. */
 CUresult stream_drain(struct stream *stream);
@@ -77,7 +78,8 @@ struct event {
 	_Atomic unsigned references; /* the handle, and every record under way */
 	struct point point;	     /* engine lock */
 	bool recorded;
-	int64_t time; /* ns, when the point was reached */
+	struct captured_event *captured; /* recorded in a capture last; engine lock */
+	int64_t time;			 /* ns, when the point was reached */
 };
 CUresult event_point(CUevent handle, struct point *point);
 CUresult event_record(struct event *event, struct stream *stream);
@@ -92,6 +94,9 @@ enum region_kind {
 	REGION_MANAGED,
 	REGION_VARIABLE, /* of a module */
 };
+
+/* A flag of REGION_DEVICE: of an allocation node; it goes with the last graph that knows it. */
+#define REGION_OF_GRAPH 0x80000000u
 
 struct pool;
 

@@ -238,10 +238,14 @@ static void stream_wake(struct stream *stream)
 				 TALLY_FUTEX_PRIVATE);
 }
 
+static void gang_finished(void);
+
 void operation_finished(struct operation *operation)
 {
 	struct stream *stream = operation->stream;
 
+	if (engine.gang == operation)
+		gang_finished();
 	stream->running = false;
 	stream->head = operation->next;
 	if (!stream->head)
@@ -322,6 +326,31 @@ static void start_host(struct operation *operation)
 	atomic_fetch_add(&engine.host_pulse, 1);
 }
 
+static void gang_ready(struct operation *operation)
+{
+	operation->job.list_next = NULL;
+	if (!engine.gang) {
+		engine.gang = operation;
+		job_ready(operation);
+	} else if (engine.gangs) {
+		engine.gangs_last->job.list_next = operation;
+		engine.gangs_last = operation;
+	} else {
+		engine.gangs = engine.gangs_last = operation;
+	}
+}
+
+static void gang_finished(void)
+{
+	struct operation *next = engine.gangs;
+
+	engine.gang = NULL;
+	if (!next)
+		return;
+	engine.gangs = next->job.list_next;
+	gang_ready(next);
+}
+
 /* Starts the head of `stream`, and the next when that is over at once, and so on. */
 static void start_head(struct stream *stream)
 {
@@ -343,7 +372,9 @@ static void start_head(struct stream *stream)
 			engine_lock();
 		} else if (class->start == START_JOB) {
 			over = atomic_load(&operation->job.next) >= operation->job.total;
-			if (!over)
+			if (!over && operation->job.gang)
+				gang_ready(operation);
+			else if (!over)
 				job_ready(operation);
 		} else if (class->start == START_HOST) {
 			over = false;
@@ -394,25 +425,43 @@ static unsigned implicit_points(struct stream *stream, struct stream *legacy, st
 	return count;
 }
 
-bool engine_submit(struct stream *stream, struct operation *operation, struct point after)
+bool engine_reserve(struct operation *operation, unsigned count)
+{
+	if (count <= 1)
+		return true;
+	if (operation->reserved)
+		free(operation->dependencies);
+	operation->dependencies = malloc(count * sizeof *operation->dependencies);
+	operation->reserved = operation->dependencies ? count : 0;
+	return operation->dependencies;
+}
+
+bool engine_queue(struct stream *stream, struct operation *operation, const struct point *after,
+		  unsigned count)
 {
 	struct stream *legacy, *all;
+	unsigned explicit = 0;
 
 	context_streams(stream->context, &legacy, &all);
-	bool explicit = after.stream && after.stream != stream && !point_reached(after);
-	unsigned count = implicit_points(stream, legacy, all, NULL) + explicit;
-
-	operation->dependencies = &operation->one;
-	if (count > 1) {
-		operation->dependencies = malloc(count * sizeof *operation->dependencies);
-		if (!operation->dependencies) {
-			operation->dependencies = &operation->one;
-			return false;
-		}
+	for (unsigned i = 0; i < count; i++)
+		explicit +=
+			after[i].stream && after[i].stream != stream && !point_reached(after[i]);
+	unsigned total = explicit;
+	if (!operation->follows)
+		total += implicit_points(stream, legacy, all, NULL);
+	if (!operation->reserved)
+		operation->dependencies = &operation->one;
+	if (total > 1 && total > operation->reserved && !engine_reserve(operation, total)) {
+		operation->dependencies = &operation->one;
+		return false;
 	}
-	operation->dependency_count = implicit_points(stream, legacy, all, operation->dependencies);
-	if (explicit)
-		operation->dependencies[operation->dependency_count++] = after;
+	operation->dependency_count = 0;
+	if (!operation->follows)
+		operation->dependency_count =
+			implicit_points(stream, legacy, all, operation->dependencies);
+	for (unsigned i = 0; i < count; i++)
+		if (after[i].stream && after[i].stream != stream && !point_reached(after[i]))
+			operation->dependencies[operation->dependency_count++] = after[i];
 	operation->stream = stream;
 	operation->sequence = ++stream->submitted;
 	if (stream->tail)
@@ -421,9 +470,15 @@ bool engine_submit(struct stream *stream, struct operation *operation, struct po
 		stream->head = operation;
 	stream->tail = operation;
 	operation->next = NULL;
-	if (stream->head == operation) {
+	if (stream->head == operation)
 		look_at(stream);
-		engine_look();
-	}
+	return true;
+}
+
+bool engine_submit(struct stream *stream, struct operation *operation, struct point after)
+{
+	if (!engine_queue(stream, operation, &after, 1))
+		return false;
+	engine_look();
 	return true;
 }

@@ -65,6 +65,7 @@ struct job {
 	unsigned workers; /* threads inside; under the lock */
 	bool listed;
 	bool small_stack; /* may run on a thread of the application */
+	bool gang;	  /* its blocks wait for each other: every one has to have a worker */
 	struct operation *list_next, *list_previous;
 };
 
@@ -76,13 +77,14 @@ struct operation {
 	struct operation *next; /* in its stream, or in the list of free ones */
 	struct operation *next_waiter;
 	uint64_t sequence;
-	struct point *dependencies; /* &one or allocated */
-	unsigned dependency_count;
+	struct point *dependencies;	     /* &one or allocated */
+	unsigned dependency_count, reserved; /* reserved: places of an array that was allocated */
 	struct point one;
 	struct job job;
-	bool over;  /* a wait whose condition was seen to hold */
-	bool large; /* `data` was allocated */
-	void *data; /* what the class wants; 64-byte aligned */
+	bool over;    /* a wait whose condition was seen to hold */
+	bool follows; /* queued under one lock round with what the null stream's rules ordered */
+	bool large;   /* `data` was allocated */
+	void *data;   /* what the class wants; 64-byte aligned */
 	_Alignas(64) unsigned char storage[OPERATION_BYTES];
 };
 
@@ -99,7 +101,8 @@ struct stream {
 	uint64_t id;
 	struct context *context;
 	struct operation *head, *tail;
-	struct operation *waiters; /* of other streams, on a point of this one */
+	struct operation *waiters;   /* of other streams, on a point of this one */
+	struct capturing *capturing; /* NULL: what it is given runs; capture.h */
 	struct stream *next_queued, *next_waiting;
 	struct stream *next, **link; /* of its context, or in the list of free ones */
 	uint64_t submitted;	     /* operations so far; under the lock */
@@ -113,6 +116,10 @@ struct engine {
 	/* Jobs with blocks to take, by level; the highest level that has any, or -1. */
 	struct operation *ready[LEVELS], *ready_last[LEVELS];
 	_Atomic int ready_level;
+
+	/* The one gang that runs, and those that wait: two that have half of the workers each would
+	 * wait for ever. */
+	struct operation *gang, *gangs, *gangs_last;
 
 	struct stream *look; /* streams whose head may be able to start */
 	struct stream *free_streams;
@@ -152,6 +159,16 @@ void operations_give_back(struct operation *list); /* of a thread that ends */
 /* Has to be called with the lock held; adds what the stream's kind asks for to the dependencies.
  * The stream owns the operation from then on. False when out of memory: the caller still has it. */
 bool engine_submit(struct stream *stream, struct operation *operation, struct point after);
+
+/*
+ * The same for several operations that nothing of another thread may come between: engine_queue()
+ * puts each behind `count` points and starts nothing, engine_look() then starts what can. It cannot
+ * fail for an operation that engine_reserve() (lock not held) has given so many places, those of
+ * the stream's own rules included.
+ */
+bool engine_reserve(struct operation *operation, unsigned count);
+bool engine_queue(struct stream *stream, struct operation *operation, const struct point *after,
+		  unsigned count);
 
 /* The point that everything submitted so far ends at. Lock held. */
 struct point stream_end(struct stream *stream);

@@ -2,15 +2,22 @@
 /* Events: points in streams, with the time at which they were reached. */
 #include <stdlib.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 #include "base/clock.h"
 
 #define EVENT_MAGIC 0x746E7645u
 
-static void give_back(struct event *event)
+void event_hold(struct event *event)
 {
-	if (atomic_fetch_sub(&event->references, 1) == 1)
-		free(event);
+	atomic_fetch_add(&event->references, 1);
+}
+
+void event_let_go(struct event *event)
+{
+	if (atomic_fetch_sub(&event->references, 1) != 1)
+		return;
+	captured_event_free(event->captured);
+	free(event);
 }
 
 struct record {
@@ -30,7 +37,7 @@ static void release_record(struct operation *operation)
 	struct record *record = operation->data;
 
 	if (record->event)
-		give_back(record->event);
+		event_let_go(record->event);
 }
 
 static const struct operation_class record_class = {
@@ -61,24 +68,38 @@ CUresult event_point(CUevent handle, struct point *point)
 	return CUDA_SUCCESS;
 }
 
-CUresult event_record(struct event *event, struct stream *stream)
+struct operation *record_operation(struct event *event)
 {
 	struct operation *operation = operation_new(&record_class, sizeof(struct record));
 
 	if (!operation)
+		return NULL;
+	((struct record *)operation->data)->event = event;
+	event_hold(event);
+	return operation;
+}
+
+void event_recorded_at(struct event *event, struct point point)
+{
+	event->point = point;
+	event->recorded = true;
+	captured_event_free(event->captured);
+	event->captured = NULL;
+}
+
+CUresult event_record(struct event *event, struct stream *stream)
+{
+	struct operation *operation = record_operation(event);
+
+	if (!operation)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	struct record *record = operation->data;
-	record->event = event;
-	atomic_fetch_add(&event->references, 1);
 	/* One lock round: the event's point has to be this very operation. */
 	engine_lock();
 	CUresult result = stream->context->error;
 	if (!result && !engine_submit(stream, operation, (struct point){0}))
 		result = CUDA_ERROR_OUT_OF_MEMORY;
-	if (!result) {
-		event->point = stream_end(stream);
-		event->recorded = true;
-	}
+	if (!result)
+		event_recorded_at(event, stream_end(stream));
 	engine_unlock();
 	if (result)
 		operation_free(operation);
@@ -115,7 +136,7 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 
 	if (!result) {
 		event->magic = 0;
-		give_back(event);
+		event_let_go(event);
 	}
 	return result;
 }
@@ -129,13 +150,24 @@ CUresult cuEventRecordWithFlags(CUevent hEvent, CUstream hStream, unsigned int f
 {
 	struct event *event;
 	struct stream *stream;
+	bool captured;
 	CUresult result = event_check(hEvent, &event);
 
 	if (!result && flags & ~(unsigned)CU_EVENT_RECORD_EXTERNAL)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		result = stream_resolve(hStream, &stream);
-	return result ? result : event_record(event, stream);
+		result = capture_stream(hStream, &stream, &captured);
+	if (result)
+		return result;
+	if (flags & CU_EVENT_RECORD_EXTERNAL) {
+		struct work work = {.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .event = event};
+
+		if (!captured)
+			return CUDA_ERROR_INVALID_VALUE;
+		event_hold(event);
+		return capture_work(stream, &work);
+	}
+	return captured ? capture_record(stream, event) : event_record(event, stream);
 }
 
 CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
@@ -153,10 +185,27 @@ static CUresult error_at(struct point point)
 	return error;
 }
 
+/* Whether the event may be asked about or waited for, and where it is. */
+static CUresult ask(CUevent handle, struct point *point)
+{
+	struct event *event;
+	CUresult result = event_check(handle, &event);
+
+	if (!result)
+		result = capture_forbids_unsafe();
+	if (result)
+		return result;
+	engine_lock();
+	*point = event->point;
+	result = event->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
+	engine_unlock();
+	return result;
+}
+
 CUresult cuEventQuery(CUevent hEvent)
 {
 	struct point point;
-	CUresult result = event_point(hEvent, &point);
+	CUresult result = ask(hEvent, &point);
 
 	if (!result)
 		result = error_at(point);
@@ -168,7 +217,7 @@ CUresult cuEventQuery(CUevent hEvent)
 CUresult cuEventSynchronize(CUevent hEvent)
 {
 	struct point point;
-	CUresult result = event_point(hEvent, &point);
+	CUresult result = ask(hEvent, &point);
 
 	if (result)
 		return result;
@@ -190,7 +239,9 @@ CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEn
 	if ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING)
 		return CUDA_ERROR_INVALID_HANDLE;
 	engine_lock();
-	if (!start->recorded || !end->recorded)
+	if (start->captured || end->captured)
+		result = CUDA_ERROR_CAPTURED_EVENT;
+	else if (!start->recorded || !end->recorded)
 		result = CUDA_ERROR_INVALID_HANDLE;
 	else if (!point_reached(start->point) || !point_reached(end->point))
 		result = CUDA_ERROR_NOT_READY;

@@ -40,6 +40,7 @@ static void child(void)
 	memset(engine.ready_last, 0, sizeof engine.ready_last);
 	atomic_store(&engine.ready_level, -1);
 	engine.look = NULL;
+	engine.gang = engine.gangs = engine.gangs_last = NULL;
 	engine.waiting = engine.host = engine.host_last = NULL;
 	engine.threads = engine.sleepers = 0;
 	atomic_store(&engine.spinner, false);

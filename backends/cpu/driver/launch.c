@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launches: from the API's many arguments to a job of numbered blocks. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/driver/module.h"
+#include "backends/cpu/driver/capture.h"
 #include "ir_passes/launch_abi.h"
 
 /* In an operation's data; the packed parameters follow, 64-byte aligned. */
@@ -179,6 +180,50 @@ static struct operation *make(const struct function *function, const CUlaunchCon
 	return operation;
 }
 
+/* --- launches as work (work.h) --- */
+
+CUresult kernel_work_make(struct kernel_work *work, const void *handle,
+			  const CUlaunchConfig *config, void **list, void **extra)
+{
+	struct function *function;
+	CUresult error = function_check(handle, &function);
+
+	if (!error)
+		error = check_shape(function, config);
+	if (error)
+		return error;
+	const struct tally_cpu_kernel *kernel = function->kernel;
+	size_t pointers = (kernel->param_count + 1) * sizeof(void *);
+	*work = (struct kernel_work){.function = function, .config = *config, .level = -1};
+	work->config.attrs = NULL;
+	work->config.numAttrs = 0;
+	work->pointers = calloc(1, pointers + kernel->param_bytes);
+	if (!work->pointers)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	work->params = (char *)work->pointers + pointers;
+	for (uint32_t i = 0; i < kernel->param_count; i++)
+		work->pointers[i] = (char *)work->params + kernel->params[i].offset;
+	error = copy_params(kernel, list, extra, work->params);
+	if (error)
+		free(work->pointers);
+	return error;
+}
+
+struct operation *kernel_work_operation(const struct kernel_work *work, int level)
+{
+	size_t bytes = work->function->kernel->param_bytes;
+	void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, work->params, CU_LAUNCH_PARAM_BUFFER_SIZE,
+			  &bytes, CU_LAUNCH_PARAM_END};
+	CUresult error;
+	struct operation *operation = make(work->function, &work->config, NULL, packed, &error);
+
+	if (operation) {
+		operation->job.level = level;
+		operation->job.gang = work->cooperative && operation->job.total > 1;
+	}
+	return operation;
+}
+
 struct extras {
 	int level; /* -1: the stream's */
 	bool cooperative;
@@ -219,28 +264,50 @@ static CUresult read_attributes(const CUlaunchConfig *config, struct extras *ext
 	return error;
 }
 
+/* A launch into a stream that is captured. */
+static CUresult capture(struct stream *stream, const void *handle, const CUlaunchConfig *config,
+			void **params, void **extra, const struct extras *extras)
+{
+	struct work work = {.type = CU_GRAPH_NODE_TYPE_KERNEL};
+
+	if (extras->event_count)
+		return capture_refuse(stream);
+	CUresult error = kernel_work_make(&work.kernel, handle, config, params, extra);
+	if (error)
+		return error;
+	/* cuda.h at cuGraphInstantiate: priorities are copied from the stream. */
+	work.kernel.level = extras->level >= 0 ? extras->level : stream->level;
+	work.kernel.cooperative = extras->cooperative;
+	return capture_work(stream, &work);
+}
+
 static CUresult launch(const void *handle, const CUlaunchConfig *config, void **params,
 		       void **extra, const struct extras *extras)
 {
-	static atomic_bool said;
+	uint64_t blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
 	struct function *function;
 	struct stream *stream;
+	bool captured = false;
 	CUresult error = function_check(handle, &function);
 
 	if (!error)
 		error = stream_resolve(config->hStream, &stream);
 	if (!error)
 		error = check_shape(function, config);
+	/* Blocks that wait for each other have to run at the same time, each in a worker. */
+	if (!error && extras->cooperative && blocks > 1 && blocks > engine.workers)
+		error = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	if (!error)
+		error = capture_admit(stream, &captured);
 	if (error)
 		return error;
-	/* Blocks that wait for each other would have to run at the same time. */
-	if (extras->cooperative &&
-	    (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ > 1)
-		return driver_unsupported("cooperative launches of more than one block", &said);
+	if (captured)
+		return capture(stream, handle, config, params, extra, extras);
 	struct operation *operation = make(function, config, params, extra, &error);
 	if (!operation)
 		return error;
 	operation->job.level = extras->level >= 0 ? extras->level : stream->level;
+	operation->job.gang = extras->cooperative && blocks > 1;
 	error = stream_submit(stream, operation, (struct point){0});
 	/* "Triggered by the launch's blocks": at the latest when they have ended. */
 	for (unsigned i = 0; i < extras->event_count && !error; i++)
@@ -248,22 +315,28 @@ static CUresult launch(const void *handle, const CUlaunchConfig *config, void **
 	return error;
 }
 
-CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-			unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,
-			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream,
-			void **kernelParams, void **extra)
+#define SHAPE_PARAMETERS                                                                           \
+	unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,                       \
+		unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,            \
+		unsigned int sharedMemBytes, CUstream hStream
+#define SHAPE                                                                                      \
+	{gridDimX,  gridDimY,	    gridDimZ, blockDimX, blockDimY,                                \
+	 blockDimZ, sharedMemBytes, hStream,  NULL,	 0}
+
+CUresult cuLaunchKernel(CUfunction f, SHAPE_PARAMETERS, void **kernelParams, void **extra)
 {
 	static const struct extras none = {.level = -1};
-	CUlaunchConfig config = {.gridDimX = gridDimX,
-				 .gridDimY = gridDimY,
-				 .gridDimZ = gridDimZ,
-				 .blockDimX = blockDimX,
-				 .blockDimY = blockDimY,
-				 .blockDimZ = blockDimZ,
-				 .sharedMemBytes = sharedMemBytes,
-				 .hStream = hStream};
+	const CUlaunchConfig config = SHAPE;
 
 	return launch(f, &config, kernelParams, extra, &none);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, SHAPE_PARAMETERS, void **kernelParams)
+{
+	static const struct extras cooperative = {.level = -1, .cooperative = true};
+	const CUlaunchConfig config = SHAPE;
+
+	return launch(f, &config, kernelParams, NULL, &cooperative);
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams,
@@ -276,23 +349,4 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **ker
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult error = read_attributes(config, &extras);
 	return error ? error : launch(f, config, kernelParams, extra, &extras);
-}
-
-CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,
-				   unsigned int gridDimZ, unsigned int blockDimX,
-				   unsigned int blockDimY, unsigned int blockDimZ,
-				   unsigned int sharedMemBytes, CUstream hStream,
-				   void **kernelParams)
-{
-	const struct extras cooperative = {.level = -1, .cooperative = true};
-	CUlaunchConfig config = {.gridDimX = gridDimX,
-				 .gridDimY = gridDimY,
-				 .gridDimZ = gridDimZ,
-				 .blockDimX = blockDimX,
-				 .blockDimY = blockDimY,
-				 .blockDimZ = blockDimZ,
-				 .sharedMemBytes = sharedMemBytes,
-				 .hStream = hStream};
-
-	return launch(f, &config, kernelParams, NULL, &cooperative);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stream memory operations (write a value, wait for a value) and functions of the application. */
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 struct value {
 	uintptr_t address;
@@ -52,101 +55,143 @@ static const struct operation_class wait_class = {
 	.run = run_wait,
 };
 
-static CUresult queue(const struct operation_class *class, CUstream stream, CUdeviceptr address,
-		      uint64_t value, unsigned condition, bool wide)
+static bool is_wide(const CUstreamBatchMemOpParams *p)
 {
-	size_t bytes = wide ? 8 : 4;
+	return p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
+	       p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
 
-	if (!address || address % bytes || !memory_valid(address, bytes))
+static bool is_wait(const CUstreamBatchMemOpParams *p)
+{
+	return p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+	       p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
+}
+
+static bool is_write(const CUstreamBatchMemOpParams *p)
+{
+	return p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
+	       p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
+}
+
+/* Waits and writes have address, value and flags at the same places. */
+static CUresult check_value(const CUstreamBatchMemOpParams *p)
+{
+	size_t bytes = is_wide(p) ? 8 : 4;
+	unsigned flags = p->waitValue.flags;
+
+	if (!is_wait(p) && !is_write(p)) /* they order memory, which operations do anyway */
+		return p->operation == CU_STREAM_MEM_OP_BARRIER ||
+				       p->operation == CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES
+			       ? CUDA_SUCCESS
+			       : CUDA_ERROR_INVALID_VALUE;
+	if (is_wait(p) ? (flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH) > CU_STREAM_WAIT_VALUE_NOR
+		       : flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct operation *operation = operation_new(class, sizeof(struct value));
+	return p->waitValue.address && p->waitValue.address % bytes == 0 &&
+			       memory_valid(p->waitValue.address, bytes)
+		       ? CUDA_SUCCESS
+		       : CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult values_check(unsigned count, const CUstreamBatchMemOpParams *list, unsigned flags)
+{
+	CUresult error = CUDA_SUCCESS;
+
+	if (!count || !list || flags || count > WORK_OPERATIONS)
+		return CUDA_ERROR_INVALID_VALUE;
+	for (unsigned i = 0; i < count && !error; i++)
+		error = check_value(&list[i]);
+	return error;
+}
+
+struct operation *value_operation(const CUstreamBatchMemOpParams *p)
+{
+	if (!is_wait(p) && !is_write(p))
+		return marker_operation();
+	struct operation *operation =
+		operation_new(is_wait(p) ? &wait_class : &write_class, sizeof(struct value));
 	if (operation)
-		*(struct value *)operation->data =
-			(struct value){address, wide ? value : (uint32_t)value, condition, wide};
-	return stream_enqueue(stream, operation);
+		*(struct value *)operation->data = (struct value){
+			.address = p->waitValue.address,
+			.value = is_wide(p) ? p->waitValue.value64 : (uint32_t)p->waitValue.value64,
+			.condition = p->waitValue.flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH,
+			.wide = is_wide(p),
+		};
+	return operation;
 }
 
-static CUresult queue_write(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags,
-			    bool wide)
+static CUresult capture_values(struct stream *stream, unsigned count,
+			       const CUstreamBatchMemOpParams *list)
 {
-	if (flags & ~(unsigned)CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER)
-		return CUDA_ERROR_INVALID_VALUE;
-	return queue(&write_class, stream, address, value, 0, wide);
+	struct work work = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .values.count = count};
+
+	work.values.list = malloc(count * sizeof *list);
+	if (!work.values.list)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	memcpy(work.values.list, list, count * sizeof *list);
+	return capture_work(stream, &work);
 }
 
-static CUresult queue_wait(CUstream stream, CUdeviceptr address, uint64_t value, unsigned flags,
-			   bool wide)
+static CUresult queue_values(CUstream handle, unsigned count, const CUstreamBatchMemOpParams *list,
+			     unsigned flags)
 {
-	unsigned condition = flags & ~(unsigned)CU_STREAM_WAIT_VALUE_FLUSH;
+	struct stream *stream;
+	bool captured;
+	CUresult error = values_check(count, list, flags);
 
-	if (condition > CU_STREAM_WAIT_VALUE_NOR)
-		return CUDA_ERROR_INVALID_VALUE;
-	return queue(&wait_class, stream, address, value, condition, wide);
+	if (!error)
+		error = capture_stream(handle, &stream, &captured);
+	if (error)
+		return error;
+	if (captured)
+		return capture_values(stream, count, list);
+	for (unsigned i = 0; i < count && !error; i++) {
+		struct operation *operation = value_operation(&list[i]);
+		error = operation ? stream_submit(stream, operation, (struct point){0})
+				  : CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	return error;
+}
+
+static CUresult queue_value(CUstream stream, CUstreamBatchMemOpType operation, CUdeviceptr address,
+			    uint64_t value, unsigned flags)
+{
+	CUstreamBatchMemOpParams p = {.waitValue = {.operation = operation,
+						    .address = address,
+						    .value64 = value,
+						    .flags = flags}};
+
+	return queue_values(stream, 1, &p, 0);
 }
 
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				 unsigned int flags)
 {
-	return queue_write(stream, addr, value, flags, false);
+	return queue_value(stream, CU_STREAM_MEM_OP_WRITE_VALUE_32, addr, value, flags);
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				 unsigned int flags)
 {
-	return queue_write(stream, addr, value, flags, true);
+	return queue_value(stream, CU_STREAM_MEM_OP_WRITE_VALUE_64, addr, value, flags);
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr addr, cuuint32_t value,
 				unsigned int flags)
 {
-	return queue_wait(stream, addr, value, flags, false);
+	return queue_value(stream, CU_STREAM_MEM_OP_WAIT_VALUE_32, addr, value, flags);
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr addr, cuuint64_t value,
 				unsigned int flags)
 {
-	return queue_wait(stream, addr, value, flags, true);
-}
-
-static CUresult check_batch(unsigned count, const CUstreamBatchMemOpParams *list, unsigned flags)
-{
-	if (!count || !list || flags || count > 256)
-		return CUDA_ERROR_INVALID_VALUE;
-	for (unsigned i = 0; i < count; i++)
-		switch (list[i].operation) {
-		case CU_STREAM_MEM_OP_WAIT_VALUE_32:
-		case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-		case CU_STREAM_MEM_OP_WAIT_VALUE_64:
-		case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-		case CU_STREAM_MEM_OP_BARRIER:
-		case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
-			break;
-		default:
-			return CUDA_ERROR_INVALID_VALUE;
-		}
-	return CUDA_SUCCESS;
+	return queue_value(stream, CU_STREAM_MEM_OP_WAIT_VALUE_64, addr, value, flags);
 }
 
 CUresult cuStreamBatchMemOp_v2(CUstream stream, unsigned int count,
 			       CUstreamBatchMemOpParams *paramArray, unsigned int flags)
 {
-	CUresult error = check_batch(count, paramArray, flags);
-
-	for (unsigned i = 0; i < count && !error; i++) {
-		const CUstreamBatchMemOpParams *p = &paramArray[i];
-		bool wide = p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64 ||
-			    p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64;
-		if (p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
-		    p->operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
-			error = queue_wait(stream, p->waitValue.address, p->waitValue.value64,
-					   p->waitValue.flags, wide);
-		else if (p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_32 ||
-			 p->operation == CU_STREAM_MEM_OP_WRITE_VALUE_64)
-			error = queue_write(stream, p->writeValue.address, p->writeValue.value64,
-					    p->writeValue.flags, wide);
-		/* The others order memory, which operations of one stream do anyway. */
-	}
-	return error;
+	return queue_values(stream, count, paramArray, flags);
 }
 
 /* The first version had to be switched on and said the same. */
@@ -221,15 +266,32 @@ static const struct operation_class callback_class = {
 	.run = run_callback,
 };
 
-CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+struct operation *host_operation(CUhostFn function, void *data)
 {
-	if (!fn)
-		return CUDA_ERROR_INVALID_VALUE;
 	struct operation *operation = operation_new(&function_class, sizeof(struct host_call));
+
 	if (operation)
 		*(struct host_call *)operation->data =
-			(struct host_call){.function = fn, .stream = hStream, .data = userData};
-	return stream_enqueue(hStream, operation);
+			(struct host_call){.function = function, .data = data};
+	return operation;
+}
+
+CUresult cuLaunchHostFunc(CUstream hStream, CUhostFn fn, void *userData)
+{
+	struct work work = {.type = CU_GRAPH_NODE_TYPE_HOST, .host = {fn, userData}};
+	struct stream *stream;
+	bool captured;
+
+	if (!fn)
+		return CUDA_ERROR_INVALID_VALUE;
+	CUresult error = capture_stream(hStream, &stream, &captured);
+	if (error)
+		return error;
+	if (captured)
+		return capture_work(stream, &work);
+	struct operation *operation = host_operation(fn, userData);
+	return operation ? stream_submit(stream, operation, (struct point){0})
+			 : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *userData,
@@ -242,12 +304,15 @@ CUresult cuStreamAddCallback(CUstream hStream, CUstreamCallback callback, void *
 	/* A stream of a failed context takes no new one. */
 	CUresult error = stream_resolve(hStream, &stream);
 	if (!error)
+		error = capture_forbids_wait(stream); /* nor does one that is captured */
+	if (!error)
 		error = context_error(stream->context);
 	if (error)
 		return error;
 	struct operation *operation = operation_new(&callback_class, sizeof(struct host_call));
-	if (operation)
-		*(struct host_call *)operation->data = (struct host_call){
-			.callback = callback, .stream = hStream, .data = userData};
-	return stream_enqueue(hStream, operation);
+	if (!operation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(struct host_call *)operation->data =
+		(struct host_call){.callback = callback, .stream = hStream, .data = userData};
+	return stream_submit(stream, operation, (struct point){0});
 }

@@ -2,7 +2,7 @@
 /* Allocation, host memory and questions about pointers. */
 #include <string.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 
 static CUresult allocate(CUdeviceptr *result, size_t bytes, enum region_kind kind, unsigned flags)
 {
@@ -12,6 +12,8 @@ static CUresult allocate(CUdeviceptr *result, size_t bytes, enum region_kind kin
 
 	if (!error && !result)
 		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		error = capture_forbids_unsafe();
 	if (!error)
 		error = memory_new(bytes, kind, flags, context, NULL, &address);
 	if (!error)
@@ -23,10 +25,18 @@ static CUresult allocate(CUdeviceptr *result, size_t bytes, enum region_kind kin
 static CUresult release(uintptr_t address, unsigned kinds)
 {
 	struct context *context;
+	struct region region;
 	CUresult error = context_current(&context, false);
 
 	if (error || !address)
 		return error;
+	error = capture_forbids_unsafe();
+	if (error)
+		return error;
+	/* Memory of a graph's node stays until the graph goes. */
+	if (memory_find(address, &region) && region.base == address && kinds & 1u << region.kind &&
+	    region.flags & REGION_OF_GRAPH)
+		return CUDA_SUCCESS;
 	contexts_quiesce();
 	if (!memory_remove(address, kinds, NULL))
 		return CUDA_ERROR_INVALID_VALUE;

@@ -3,7 +3,7 @@
  * the freeing; pools only count and keep what was set. */
 #include <stdlib.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 
 #define POOL_MAGIC 0x6C6F6F70u
 
@@ -33,14 +33,63 @@ static void free_if_unused(struct pool *pool)
 		free(pool);
 }
 
+/*
+ * Memory of an allocation node has one address for as long as a graph knows the node, and is there
+ * all that time: the nodes that allocate and free it have nothing to do.
+ */
+CUresult graph_memory_make(struct graph_memory **result, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
+{
+	struct graph_memory *memory = calloc(1, sizeof *memory);
+	struct context *context;
+	CUresult error = context_current(&context, true);
+
+	if (!error && !memory)
+		error = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!error)
+		error = memory_new(params->bytesize, REGION_DEVICE, REGION_OF_GRAPH, context, NULL,
+				   &memory->address);
+	if (error) {
+		free(memory);
+		return error;
+	}
+	memory->references = 1;
+	memory->as_asked = *params;
+	memory->as_asked.dptr = memory->address;
+	memory->as_asked.accessDescs = NULL;
+	memory->as_asked.accessDescCount = 0;
+	*result = memory;
+	return CUDA_SUCCESS;
+}
+
+static CUresult capture_allocation(struct stream *stream, size_t bytes, CUdeviceptr *result)
+{
+	const CUDA_MEM_ALLOC_NODE_PARAMS params = {
+		.poolProps = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+			      .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}},
+		.bytesize = bytes,
+	};
+	struct work work = {.type = CU_GRAPH_NODE_TYPE_MEM_ALLOC};
+	CUresult error = graph_memory_make(&work.memory, &params);
+
+	if (error)
+		return error;
+	*result = work.memory->address;
+	return capture_work(stream, &work);
+}
+
 static CUresult allocate(CUdeviceptr *result, size_t bytes, struct pool *pool, CUstream handle)
 {
 	struct stream *stream;
 	uintptr_t address;
+	bool captured;
 	CUresult error = stream_resolve(handle, &stream);
 
 	if (!error && !result)
 		error = CUDA_ERROR_INVALID_VALUE;
+	if (!error)
+		error = capture_admit(stream, &captured);
+	if (!error && captured)
+		return capture_allocation(stream, bytes, result);
 	if (!error)
 		error = context_error(stream->context);
 	if (!error)
@@ -92,15 +141,26 @@ static const struct operation_class free_class = {
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
+	struct work work = {.type = CU_GRAPH_NODE_TYPE_MEM_FREE, .freed = dptr};
+	struct stream *stream;
 	struct region region;
+	bool captured;
 
 	REQUIRE_INIT();
 	if (!memory_find(dptr, &region) || region.base != dptr || region.kind != REGION_DEVICE)
 		return CUDA_ERROR_INVALID_VALUE;
+	CUresult error = capture_stream(hStream, &stream, &captured);
+	if (error)
+		return error;
+	if (captured)
+		return capture_work(stream, &work);
+	if (region.flags & REGION_OF_GRAPH)
+		return CUDA_SUCCESS; /* it stays until the graph goes */
 	struct operation *operation = operation_new(&free_class, sizeof(uintptr_t));
-	if (operation)
-		*(uintptr_t *)operation->data = dptr;
-	return stream_enqueue(hStream, operation);
+	if (!operation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	*(uintptr_t *)operation->data = dptr;
+	return stream_submit(stream, operation, (struct point){0});
 }
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)

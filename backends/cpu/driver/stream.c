@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 
 /* As many operations as a stream holds before the submitting thread has to wait (GPUs: 1,024). */
 #define DEPTH 8192
@@ -26,6 +26,7 @@ static struct stream *add(struct context *context, unsigned flags, int level)
 /* Takes a stream out of its context; what is queued still runs. Lock held. */
 static void drop(struct stream *stream)
 {
+	capture_lose_stream(stream);
 	*stream->link = stream->next;
 	if (stream->next)
 		stream->next->link = stream->link;
@@ -147,18 +148,31 @@ CUresult stream_resolve(CUstream handle, struct stream **stream)
 	return *stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
+/* Lock held; given back while waiting. */
+static void make_room(struct stream *stream, uint64_t depth)
+{
+	struct point half = {stream, stream->submitted - depth / 2};
+
+	if (stream->submitted - atomic_load(&stream->completed) <= depth)
+		return;
+	engine_unlock();
+	engine_wait(half);
+	engine_lock();
+}
+
+void stream_make_room(struct stream *stream, uint64_t depth)
+{
+	engine_lock();
+	make_room(stream, depth);
+	engine_unlock();
+}
+
 CUresult stream_submit(struct stream *stream, struct operation *operation, struct point after)
 {
 	CUresult result = CUDA_SUCCESS;
 
 	engine_lock();
-	uint64_t pending = stream->submitted - atomic_load(&stream->completed);
-	if (pending > DEPTH) {
-		struct point half = {stream, stream->submitted - DEPTH / 2};
-		engine_unlock();
-		engine_wait(half);
-		engine_lock();
-	}
+	make_room(stream, DEPTH);
 	if (context_failed(stream->context) && !operation->class->always)
 		result = stream->context->error;
 	else if (!engine_submit(stream, operation, after))
@@ -167,19 +181,6 @@ CUresult stream_submit(struct stream *stream, struct operation *operation, struc
 	if (result)
 		operation_free(operation);
 	return result;
-}
-
-CUresult stream_enqueue(CUstream handle, struct operation *operation)
-{
-	struct stream *stream;
-	CUresult result = operation ? stream_resolve(handle, &stream) : CUDA_ERROR_OUT_OF_MEMORY;
-
-	if (result) {
-		if (operation)
-			operation_free(operation);
-		return result;
-	}
-	return stream_submit(stream, operation, (struct point){0});
 }
 
 static bool run_nothing(struct operation *operation)
@@ -195,9 +196,14 @@ static const struct operation_class marker_class = {
 	.run = run_nothing,
 };
 
+struct operation *marker_operation(void)
+{
+	return operation_new(&marker_class, 0);
+}
+
 CUresult stream_wait(struct stream *stream, struct point point)
 {
-	struct operation *marker = operation_new(&marker_class, 0);
+	struct operation *marker = marker_operation();
 
 	return marker ? stream_submit(stream, marker, point) : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -220,7 +226,7 @@ CUresult stream_drain(struct stream *stream)
 
 	/* Work of the null stream comes after what blocking streams have: a marker in it does. */
 	if (stream->legacy && others_busy(stream)) {
-		struct operation *marker = operation_new(&marker_class, 0);
+		struct operation *marker = marker_operation();
 		CUresult result = marker ? stream_submit(stream, marker, (struct point){0})
 					 : CUDA_ERROR_OUT_OF_MEMORY;
 		if (result)

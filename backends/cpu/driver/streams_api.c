@@ -2,7 +2,7 @@
 /* The API's functions about streams, but for memory operations and host functions. */
 #include <stdlib.h>
 
-#include "backends/cpu/driver/driver.h"
+#include "backends/cpu/driver/capture.h"
 
 static CUresult create(CUstream *result, unsigned flags, int priority)
 {
@@ -53,6 +53,8 @@ CUresult cuStreamSynchronize(CUstream hStream)
 	struct stream *stream;
 	CUresult result = stream_resolve(hStream, &stream);
 
+	if (!result)
+		result = capture_forbids_wait(stream);
 	return result ? result : stream_drain(stream);
 }
 
@@ -61,6 +63,8 @@ CUresult cuStreamQuery(CUstream hStream)
 	struct stream *stream;
 	CUresult result = stream_resolve(hStream, &stream);
 
+	if (!result)
+		result = capture_forbids_wait(stream);
 	if (result)
 		return result;
 	engine_lock();
@@ -143,11 +147,30 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
 	struct stream *stream;
+	struct event *event;
 	struct point point;
+	bool captured;
 	CUresult result = stream_resolve(hStream, &stream);
 
 	if (!result)
-		result = event_point(hEvent, &point);
+		result = event_check(hEvent, &event);
+	if (!result && Flags & ~(unsigned)CU_EVENT_WAIT_EXTERNAL)
+		result = CUDA_ERROR_INVALID_VALUE;
+	if (!result)
+		result = capture_admit(stream, &captured);
+	if (result)
+		return result;
+	if (Flags & CU_EVENT_WAIT_EXTERNAL) {
+		struct work work = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .event = event};
+
+		if (!captured)
+			return CUDA_ERROR_INVALID_VALUE;
+		event_hold(event);
+		return capture_work(stream, &work);
+	}
+	if (capture_wait(stream, event, &result))
+		return result;
+	result = event_point(hEvent, &point);
 	if (result || point_reached(point))
 		return result; /* never recorded, or past: nothing to wait for */
 	return stream_wait(stream, point);
@@ -217,54 +240,4 @@ CUresult cuStreamAttachMemAsync(CUstream hStream, CUdeviceptr dptr, size_t lengt
 	if (result)
 		return result;
 	return memory_find(dptr, &region) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-}
-
-/* Capture: refused where it would begin, so that no stream is ever capturing. */
-
-CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !captureStatus)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*captureStatus = CU_STREAM_CAPTURE_STATUS_NONE;
-	return result;
-}
-
-CUresult cuStreamGetCaptureInfo(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-				cuuint64_t *id_out)
-{
-	return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-				   cuuint64_t *id_out, CUgraph *graph_out,
-				   const CUgraphNode **dependencies_out,
-				   size_t *numDependencies_out)
-{
-	return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream hStream, CUstreamCaptureStatus *captureStatus_out,
-				   cuuint64_t *id_out, CUgraph *graph_out,
-				   const CUgraphNode **dependencies_out,
-				   const CUgraphEdgeData **edgeData_out,
-				   size_t *numDependencies_out)
-{
-	return cuStreamIsCapturing(hStream, captureStatus_out);
-}
-
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
-{
-	static _Thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
-
-	REQUIRE_INIT();
-	if (!mode || (unsigned)*mode > CU_STREAM_CAPTURE_MODE_RELAXED)
-		return CUDA_ERROR_INVALID_VALUE;
-	CUstreamCaptureMode old = current;
-	current = *mode;
-	*mode = old;
-	return CUDA_SUCCESS;
 }

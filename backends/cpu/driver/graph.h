@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs: nodes that do work, edges that order them. As in the driver API a graph may be used by
+ * one thread at a time; nothing here locks, but for what captures do (capture.h).
+ *
+ * An executable graph is a copy of the graph's nodes, child graphs written out, in an order that
+ * keeps every edge, each node with a lane: a stream of its own of the executable graph. Launching
+ * it puts one operation after another into the lanes, each behind what it depends on, between two
+ * markers in the stream that the program named.
+ */
+#ifndef TALLY_BACKENDS_CPU_DRIVER_GRAPH_H
+#define TALLY_BACKENDS_CPU_DRIVER_GRAPH_H
+
+#include "backends/cpu/driver/work.h"
+
+struct graph_node {
+	uint32_t magic;
+	struct graph *graph;
+	struct work work;
+	struct graph_node **before; /* what it depends on, in the order of the edges */
+	size_t count, capacity;
+	const struct graph_node *origin; /* what it is a copy of, or NULL */
+	bool disabled;			 /* of an executable graph: cuGraphNodeSetEnabled */
+	size_t index;			 /* in graph->nodes */
+	size_t mark;			 /* for walks */
+};
+
+struct graph {
+	uint32_t magic;
+	struct graph_node **nodes; /* in the order in which they were made */
+	size_t count, capacity;
+	struct graph_node *parent; /* the node that it is the child of, or NULL */
+	struct user_reference *objects;
+	struct graph *next_lost; /* capture.c */
+};
+
+CUresult graph_check(CUgraph handle, struct graph **graph);
+CUresult graph_node_check(CUgraphNode handle, struct graph_node **node);
+
+struct graph *graph_new(void);
+void graph_delete(struct graph *graph);
+struct graph *graph_copy(const struct graph *graph); /* nodes remember their origin */
+
+/* A node that does `work` (which it owns from then on) after `count` others. On failure the caller
+ * still has the work. */
+CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *const *before,
+		   size_t count, struct graph_node **node);
+CUresult graph_connect(struct graph_node *from, struct graph_node *to);
+void graph_node_delete(struct graph_node *node);
+
+/* The node of `graph` or of its children that is a copy of `origin`. */
+struct graph_node *graph_find_copy(const struct graph *graph, const struct graph_node *origin);
+
+/* All nodes, each behind those that it depends on; NULL when they go in a circle (or out of memory:
+ * `*error` says which). To be freed. */
+struct graph_node **graph_sort(const struct graph *graph, CUresult *error);
+
+/* Edges that mean anything but "after the whole node" are not there. */
+CUresult graph_check_edges(const CUgraphEdgeData *edges, size_t count);
+
+/* pool.c: memory of an allocation node. */
+CUresult graph_memory_make(struct graph_memory **memory, const CUDA_MEM_ALLOC_NODE_PARAMS *params);
+
+/* copy_api.c: a copy node's work from what the API is given, and back. */
+CUresult copy_node_work(struct work *work, const CUDA_MEMCPY3D *params);
+CUresult copy_node_params(const struct work *work, CUDA_MEMCPY3D *params);
+
+/* graph_object.c */
+struct user_reference;
+bool user_references_copy(struct graph *to, const struct graph *from);
+void user_references_release(struct graph *graph);
+
+#endif
