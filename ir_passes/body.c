@@ -50,8 +50,9 @@ static LLVMTypeRef *param_types(LLVMValueRef kernel, unsigned extra)
 static void strip_entry_attributes(LLVMValueRef body)
 {
 	static const char *const names[] = {
-		TALLY_ATTR_KERNEL,  TALLY_ATTR_WARP,	    TALLY_ATTR_MAXNTID,
-		TALLY_ATTR_REQNTID, TALLY_ATTR_MINCTAPERSM, TALLY_ATTR_CLUSTER,
+		TALLY_ATTR_KERNEL,     TALLY_ATTR_WARP,	       TALLY_ATTR_MAXNTID,
+		TALLY_ATTR_REQNTID,    TALLY_ATTR_MINCTAPERSM, TALLY_ATTR_MAXNREG,
+		TALLY_ATTR_MAXCLUSTER, TALLY_ATTR_CLUSTER,
 	};
 
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++)

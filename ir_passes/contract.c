@@ -259,7 +259,8 @@ static bool check_kernel(LLVMValueRef kernel, struct tally_error *error)
 	       check_value(kernel, TALLY_ATTR_REQNTID, 3, error) &&
 	       check_value(kernel, TALLY_ATTR_CLUSTER, 3, error) &&
 	       check_value(kernel, TALLY_ATTR_MINCTAPERSM, 1, error) &&
-	       check_variant(kernel, error);
+	       check_value(kernel, TALLY_ATTR_MAXNREG, 1, error) &&
+	       check_value(kernel, TALLY_ATTR_MAXCLUSTER, 1, error) && check_variant(kernel, error);
 }
 
 static bool check_device_function(LLVMValueRef function, struct tally_error *error)

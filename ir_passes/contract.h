@@ -25,6 +25,8 @@ enum tally_address_space {
 #define TALLY_ATTR_MAXNTID     "tally.maxntid"
 #define TALLY_ATTR_REQNTID     "tally.reqntid"
 #define TALLY_ATTR_MINCTAPERSM "tally.minctapersm"
+#define TALLY_ATTR_MAXNREG     "tally.maxnreg"
+#define TALLY_ATTR_MAXCLUSTER  "tally.maxcluster"
 #define TALLY_ATTR_CLUSTER     "tally.cluster"
 #define TALLY_ATTR_VARIANT     "tally.variant"
 #define TALLY_ATTR_OF	       "tally.of"

@@ -22,6 +22,8 @@ static const struct {
 	{"nvvm.reqntid", TALLY_ATTR_REQNTID, 3},
 	{"nvvm.cluster_dim", TALLY_ATTR_CLUSTER, 3},
 	{"nvvm.minctasm", TALLY_ATTR_MINCTAPERSM, 1},
+	{"nvvm.maxnreg", TALLY_ATTR_MAXNREG, 1},
+	{"nvvm.maxclusterrank", TALLY_ATTR_MAXCLUSTER, 1},
 };
 
 /* Attributes that no other target reads. */

@@ -250,6 +250,7 @@ static bool instruction(struct ptx_parser *p, struct ptx_operand *guard)
 	    !(target->symbol = find_label(p, target->name, strlen(target->name), target->line,
 					  target->column)))
 		return false;
+	p->header = NULL;
 	return append(p, s);
 }
 
@@ -349,7 +350,7 @@ static bool label(struct ptx_parser *p, struct ptx_token t)
 	statement->kind = PTX_S_LABEL;
 	statement->line = t.line;
 	statement->column = t.column;
-	statement->label = s;
+	statement->label = p->header = s;
 	return append(p, statement);
 }
 

@@ -46,6 +46,7 @@ static void lift_label(struct ptx_lift *l, struct ptx_symbol *label)
 {
 	LLVMBasicBlockRef block = ptx_label_block(l, label);
 
+	label->lifted = true;
 	if (!terminated(l))
 		LLVMBuildBr(l->builder, block);
 	LLVMMoveBasicBlockAfter(block, LLVMGetLastBasicBlock(l->value));
@@ -101,18 +102,26 @@ static void size_attribute(struct ptx_lift *l, const char *name, const unsigned 
 	tally_attribute_set(l->value, name, text);
 }
 
-static void kernel_attributes(struct ptx_lift *l, const struct ptx_function *f)
+static void number_attribute(struct ptx_lift *l, const char *name, unsigned number)
 {
 	char text[16];
+
+	snprintf(text, sizeof text, "%u", number);
+	if (number)
+		tally_attribute_set(l->value, name, text);
+}
+
+static void kernel_attributes(struct ptx_lift *l, const struct ptx_function *f)
+{
 
 	tally_attribute_set(l->value, TALLY_ATTR_KERNEL, "");
 	tally_attribute_set(l->value, TALLY_ATTR_WARP, "32");
 	size_attribute(l, TALLY_ATTR_MAXNTID, f->maxntid);
 	size_attribute(l, TALLY_ATTR_REQNTID, f->reqntid);
 	size_attribute(l, TALLY_ATTR_CLUSTER, f->cluster);
-	snprintf(text, sizeof text, "%u", f->minctapersm);
-	if (f->minctapersm)
-		tally_attribute_set(l->value, TALLY_ATTR_MINCTAPERSM, text);
+	number_attribute(l, TALLY_ATTR_MINCTAPERSM, f->minctapersm);
+	number_attribute(l, TALLY_ATTR_MAXNREG, f->maxnreg);
+	number_attribute(l, TALLY_ATTR_MAXCLUSTER, f->maxclusterrank);
 }
 
 /*

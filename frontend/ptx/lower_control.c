@@ -13,13 +13,34 @@ LLVMBasicBlockRef ptx_label_block(struct ptx_lift *l, struct ptx_symbol *label)
 	return label->block;
 }
 
+/* A way back to a loop's header that wants to stay as it is says so (LLVM's passes heed it, and
+ * NVPTX writes the pragma again). Its first operand is itself, as LLVM wants it. */
+static void keep_rolled(struct ptx_lift *l, LLVMValueRef branch)
+{
+	static const char words[] = "llvm.loop.unroll.disable";
+	LLVMMetadataRef self = LLVMTemporaryMDNode(l->context, NULL, 0), parts[2], loop;
+
+	parts[0] = self;
+	parts[1] = LLVMMDStringInContext2(l->context, words, strlen(words));
+	parts[1] = LLVMMDNodeInContext2(l->context, &parts[1], 1);
+	loop = LLVMMDNodeInContext2(l->context, parts, 2);
+	LLVMMetadataReplaceAllUsesWith(self, loop);
+	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->context, "llvm.loop", 9),
+			LLVMMetadataAsValue(l->context, loop));
+}
+
 bool ptx_lower_branch(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	struct ptx_symbol *label = s->operand[0]->symbol;
+	LLVMValueRef branch;
 
 	if (!label || label->kind != PTX_LABEL)
 		return ptx_fail(l, s, "'%s' is no label", s->operand[0]->name);
-	LLVMBuildBr(l->builder, ptx_label_block(l, label));
+	branch = LLVMBuildBr(l->builder, ptx_label_block(l, label));
+	while (label->from)
+		label = label->from;
+	if (label->lifted && (label->rolled || l->function->rolled || l->ptx->rolled))
+		keep_rolled(l, branch);
 	return true;
 }
 

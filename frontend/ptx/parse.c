@@ -104,12 +104,27 @@ static bool section_directive(struct ptx_parser *p)
 	return ptx_expect(p, '}');
 }
 
+/* "nounroll" (PTX ISA 12.1): of the file, of a function, or of the loop whose header this is. Other
+ * pragmas are hints to one release of ptxas. */
+static void pragma(struct ptx_parser *p, const struct ptx_token *t)
+{
+	static const char nounroll[] = "nounroll";
+
+	if (t->length != strlen(nounroll) || memcmp(t->text, nounroll, t->length))
+		return;
+	if (!p->function && p->rolled)
+		*p->rolled = true;
+	else if (p->header)
+		p->header->rolled = true;
+}
+
 static bool pragma_directive(struct ptx_parser *p)
 {
 	do {
 		ptx_next(&p->lexer);
 		if (p->lexer.token.kind != PTX_STRING)
 			return ptx_unexpected(p, "a string");
+		pragma(p, &p->lexer.token);
 		ptx_next(&p->lexer);
 	} while (ptx_is_punct(p, ','));
 	return ptx_expect(p, ';');
@@ -185,8 +200,15 @@ static bool function_directives(struct ptx_parser *p, struct ptx_function *f)
 {
 	static const char *const plain[] = {"noreturn", "explicitcluster", "blocksareclusters",
 					    "abi_preserve_all"};
-	static const char *const one_number[] = {"maxnreg", "maxclusterrank", "abi_preserve",
-						 "abi_preserve_control"};
+	const struct {
+		const char *name;
+		unsigned *value;
+	} numbers[] = {{"minnctapersm", &f->minctapersm},
+		       {"maxnreg", &f->maxnreg},
+		       {"maxclusterrank", &f->maxclusterrank},
+		       {"maxnctapersm", NULL},
+		       {"abi_preserve", NULL},
+		       {"abi_preserve_control", NULL}};
 	uint64_t n;
 
 	while (p->lexer.token.kind == PTX_DOT) {
@@ -195,7 +217,6 @@ static bool function_directives(struct ptx_parser *p, struct ptx_function *f)
 				  : ptx_is_dot(p, "reqnctapercluster") ? f->cluster
 								       : NULL;
 		bool known = sizes != NULL, done;
-		bool is_min = ptx_is_dot(p, "minnctapersm"), is_max = ptx_is_dot(p, "maxnctapersm");
 
 		if (!ptx_pragma_or_loc(p, &done))
 			return false;
@@ -206,20 +227,19 @@ static bool function_directives(struct ptx_parser *p, struct ptx_function *f)
 		for (size_t i = 0; !known && i < sizeof plain / sizeof *plain; i++)
 			if (ptx_accept_dot(p, plain[i]))
 				goto next;
-		for (size_t i = 0; !known && i < sizeof one_number / sizeof *one_number; i++)
-			if (ptx_accept_dot(p, one_number[i])) {
+		for (size_t i = 0; !known && i < sizeof numbers / sizeof *numbers; i++)
+			if (ptx_accept_dot(p, numbers[i].name)) {
 				if (!ptx_unsigned_constant(p, &n, INT32_MAX, "the number"))
 					return false;
+				if (numbers[i].value)
+					*numbers[i].value = (unsigned)n;
 				goto next;
 			}
-		if (!sizes && !is_min && !is_max)
+		if (!sizes)
 			return ptx_unexpected(p, "a function directive or '{'");
 		ptx_next(&p->lexer);
-		if (sizes ? !three_numbers(p, sizes)
-			  : !ptx_unsigned_constant(p, &n, INT32_MAX, "the number"))
+		if (!three_numbers(p, sizes))
 			return false;
-		if (is_min)
-			f->minctapersm = (unsigned)n;
 	next:;
 	}
 	return true;
@@ -309,8 +329,10 @@ static bool function(struct ptx_parser *p, const struct ptx_symbol *linkage, boo
 	f->results = results;
 	if (ptx_is_punct(p, '(') && !ptx_parameter_list(p, &f->parameters))
 		return false;
+	p->rolled = &f->rolled;
 	if (!function_directives(p, f))
 		return false;
+	p->rolled = &p->module->rolled;
 	if (ptx_accept(p, '{')) {
 		if (!function_body(p, f))
 			return false;
@@ -423,7 +445,7 @@ static void start(struct ptx_module *module, const char *file, size_t size)
 bool ptx_parse(struct ptx_module *module, const char *file, const char *text, size_t size,
 	       struct tally_error *error)
 {
-	struct ptx_parser p = {.module = module};
+	struct ptx_parser p = {.module = module, .rolled = &module->rolled};
 
 	start(module, file, size);
 	ptx_lexer_start(&p.lexer, file, text, size, error);

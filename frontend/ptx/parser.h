@@ -10,6 +10,8 @@ struct ptx_parser {
 	struct ptx_lexer lexer;
 	struct ptx_module *module;
 	struct ptx_function *function; /* whose body is being read */
+	struct ptx_symbol *header;     /* the label behind which no instruction stands yet */
+	bool *rolled;		       /* what .pragma "nounroll" outside of bodies is about */
 	bool in_call;		       /* parentheses are argument lists, not expressions */
 	unsigned nesting;	       /* of expressions and operands */
 };

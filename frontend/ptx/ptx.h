@@ -119,6 +119,8 @@ struct ptx_symbol {
 	struct ptx_symbol **target;    /* PTX_TARGETS */
 	unsigned targets;
 	bool defined;	/* PTX_LABEL: its colon was seen */
+	bool rolled;	/* PTX_LABEL: .pragma "nounroll" stands behind it */
+	bool lifted;	/* PTX_LABEL: the lifter has been there */
 	unsigned depth; /* scope */
 	struct ptx_symbol *hash_next, *scope_next;
 	struct ptx_symbol *next; /* in lists of variables and parameters */
@@ -203,7 +205,8 @@ struct ptx_function {
 	struct ptx_symbol *variables;		 /* .local, .shared, .param of the body */
 	struct ptx_statement *first, *last;
 	unsigned maxntid[3], reqntid[3], cluster[3]; /* 0 when not given */
-	unsigned minctapersm;
+	unsigned minctapersm, maxnreg, maxclusterrank;
+	bool rolled; /* .pragma "nounroll" of the whole function */
 	struct ptx_function *next;
 };
 
@@ -235,6 +238,7 @@ struct ptx_module {
 	struct ptx_alias *aliases;
 	unsigned address_size;
 	bool has_loc;
+	bool rolled; /* .pragma "nounroll" of the whole file */
 };
 
 /* Parses all of a PTX file. False with a `file:line:col` error. Free the module either way. */

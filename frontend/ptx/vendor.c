@@ -141,12 +141,15 @@ static void print_memory(struct vendor *v, const struct ptx_operand *o)
 	if (is_register(&base) && ptx_type_bits(base.symbol->type) == 32)
 		type = PTX_b32;
 	tally_buffer_print(&v->text, "[");
-	if (o->name)
-		tally_buffer_print(&v->text, "$%u+%lld",
-				   add_input(v, ptx_value(v->l, v->s, &base, type), -1),
-				   (long long)o->bits);
-	else
+	if (o->name) {
+		tally_buffer_print(&v->text, "$%u",
+				   add_input(v, ptx_value(v->l, v->s, &base, type), -1));
+		/* A tensor map or a texture takes no offset, not even 0. */
+		if (o->bits)
+			tally_buffer_print(&v->text, "+%lld", (long long)o->bits);
+	} else {
 		tally_buffer_print(&v->text, "%lld", (long long)o->bits);
+	}
 	if (o->first)
 		tally_buffer_print(&v->text, ", ");
 	print_list(v, o->first);

@@ -58,6 +58,23 @@ assemble maths.ptx sm_80
 holds maths.ptx 'add.rz.f32'
 lacks maths.ptx '__nv_'
 
+# Hints of the source's compiler. ", debug" behind the target would turn ptxas's optimiser off; a loop that the
+# first compiler has unrolled already says so, and the others stay free.
+for transform in none slice,guard; do
+	works "$here/hints.ptx" --target sm_90 --transform $transform --verify -o hints.ptx
+	assemble hints.ptx sm_90
+	grep -qx '\.target sm_90' hints.ptx || fail "hints.ptx has no plain .target line"
+	holds hints.ptx '.loc	1 9 3'
+	entries=$(grep -c '^\.visible \.entry' hints.ptx)
+	for hint in '\.pragma "nounroll";' '\.maxnreg 40' '\.maxclusterrank 4'; do
+		[ "$(grep -cE "$hint" hints.ptx)" = "$entries" ] || fail "not one '$hint' a kernel in hints.ptx ($transform)"
+	done
+done
+
+# A place in a tensor map or a texture takes no offset.
+works "$here/texture.ptx" --target sm_90 -o texture.ptx
+assemble texture.ptx sm_90
+
 # Real programs: what clang and nvcc make of them, as bitcode, PTX and inside executables.
 for kernel in matmul_tiled math_library atomics_scopes shuffle_divergent prints half_math; do
 	source=$TALLY_SOURCE/conformance/kernels/$kernel.cu

@@ -130,10 +130,10 @@ static void locks(void **state)
 	} cases[] = {
 		{"mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%r1], 1;",
 		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 at x.ptx:8:1",
-		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [$0+0], 1;"},
+		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [$0], 1;"},
 		{"mbarrier.try_wait.acquire.cluster.shared.b64 %p1, [%r1], %d1;",
 		 "mbarrier.try_wait.acquire.cluster.shared.b64 at x.ptx:8:1",
-		 "mbarrier.try_wait.acquire.cluster.shared.b64 %tp0, [$1+0], $2; selp.u32 $0, 1, "
+		 "mbarrier.try_wait.acquire.cluster.shared.b64 %tp0, [$1], $2; selp.u32 $0, 1, "
 		 "0, %tp0;"},
 		{"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3+16];",
 		 "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 at x.ptx:8:1",
@@ -147,7 +147,7 @@ static void locks(void **state)
 		{"fence.acq_rel.cluster;", "fence.acq_rel.cluster at x.ptx:8:1",
 		 "fence syncscope(\\22cluster\\22) acq_rel"},
 		{"ld.shared::cluster.u32 %r1, [%r2];", "ld.shared::cluster.u32 at x.ptx:8:1",
-		 "ld.shared::cluster.u32 $0, [$1+0];"},
+		 "ld.shared::cluster.u32 $0, [$1];"},
 	};
 
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

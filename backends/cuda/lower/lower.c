@@ -74,10 +74,9 @@ static void set_machine(LLVMModuleRef module, LLVMTargetMachineRef machine)
 static const struct {
 	const char *neutral, *own;
 } attributes[] = {
-	{TALLY_ATTR_MAXNTID, "nvvm.maxntid"},
-	{TALLY_ATTR_REQNTID, "nvvm.reqntid"},
-	{TALLY_ATTR_MINCTAPERSM, "nvvm.minctasm"},
-	{TALLY_ATTR_CLUSTER, "nvvm.cluster_dim"},
+	{TALLY_ATTR_MAXNTID, "nvvm.maxntid"},	   {TALLY_ATTR_REQNTID, "nvvm.reqntid"},
+	{TALLY_ATTR_MINCTAPERSM, "nvvm.minctasm"}, {TALLY_ATTR_MAXNREG, "nvvm.maxnreg"},
+	{TALLY_ATTR_CLUSTER, "nvvm.cluster_dim"},  {TALLY_ATTR_MAXCLUSTER, "nvvm.maxclusterrank"},
 };
 
 static bool prepare_kernel(LLVMValueRef kernel, const struct tally_cuda_target *target,
@@ -154,10 +153,30 @@ static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
 
+/*
+ * A module with places of the source becomes ".target sm_90, debug", which tells ptxas and the
+ * driver not to optimise at all (code of Triton three to six times as long). The .loc lines need no
+ * such word.
+ */
+static void drop_debug_word(struct tally_buffer *out, size_t from)
+{
+	static const char target[] = "\n.target ", word[] = ", debug\n";
+	char *line = memmem(out->data + from, out->size - from, target, strlen(target)), *end;
+
+	end = line ? memchr(line + 1, '\n', (size_t)(out->data + out->size - line) - 1) : NULL;
+	if (!end || (size_t)(end - line) < strlen(word) ||
+	    memcmp(end + 1 - strlen(word), word, strlen(word)))
+		return;
+	memmove(end + 1 - strlen(word), end, (size_t)(out->data + out->size - end));
+	out->size -= strlen(word) - 1;
+}
+
 static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 		 const struct tally_cuda_target *target, const struct tally_lower_options *options,
 		 struct tally_buffer *out, struct tally_error *error)
 {
+	size_t from = out->size;
+
 	if (!tally_lower_run_pipeline(module, pipelines[options->optimise & 3], machine, error) ||
 	    !tally_cuda_atomics(module, target, error))
 		return false;
@@ -168,6 +187,7 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 	}
 	if (!tally_lower_emit(module, machine, false, out, error))
 		return false;
+	drop_debug_word(out, from);
 	tally_lower_stats(options, "codegen");
 	return true;
 }
