@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cache/cache.h"
+#include "profiler/collector.h"
 #include "sched/client.h"
 #include "sched/daemon.h"
 #include "sched/listener.h"
@@ -196,8 +198,24 @@ static int catch_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* Measurements are kept in the folder of compiled kernels; without one the programs go on. */
+static struct tally_collector *start_collector(void)
+{
+	struct tally_collector *collector = NULL;
+	struct tally_error error = {0};
+	char folder[PATH_MAX];
+
+	if (tally_cache_folder(folder, &error))
+		collector = tally_collector_start(folder, write_log, &error);
+	if (!collector)
+		write_log(error.message);
+	return collector;
+}
+
 static bool run(const struct settings *settings, struct tally_error *error)
 {
+	struct tally_daemon_hooks hooks = {.joined = tally_collector_joined,
+					   .left = tally_collector_left};
 	struct rlimit files;
 	int lock;
 
@@ -210,7 +228,7 @@ static bool run(const struct settings *settings, struct tally_error *error)
 	case TALLY_CLAIM_OURS:
 		break;
 	}
-	/* Two descriptors a program: more than the usual limit of 1024 is not needed, less may be
+	/* Three descriptors a program: more than the usual limit of 1024 is not needed, less may be
 	 * set. */
 	if (!getrlimit(RLIMIT_NOFILE, &files) && files.rlim_cur < 1024) {
 		files.rlim_cur = files.rlim_max < 1024 ? files.rlim_max : 1024;
@@ -224,6 +242,7 @@ static bool run(const struct settings *settings, struct tally_error *error)
 		.log = write_log,
 		.stop_fd = catch_signals(),
 		.lock = lock,
+		.hooks = &hooks,
 	};
 	if (options.stop_fd < 0)
 		return tally_fail(error, "cannot watch signals: %s", strerror(errno));
@@ -233,8 +252,14 @@ static bool run(const struct settings *settings, struct tally_error *error)
 		return false;
 	bool ok = settings->foreground || (open_log(settings->socket, error) && detach(error));
 	if (ok) {
+		/* Here: a thread does not survive the forks. */
+		struct tally_collector *collector = start_collector();
+		hooks.context = collector;
 		write_log("serving");
 		ok = tally_daemon_serve(daemon, error);
+		/* Before the connections end: those programs are not gone. */
+		tally_collector_stop(collector);
+		hooks.context = NULL;
 	} else {
 		unlink(settings->socket);
 	}

@@ -23,6 +23,7 @@ void harness_start(struct harness *h, const char *option, const char *value)
 		snprintf(log, sizeof log, "%s/log", h->folder);
 		dup2(open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		setenv("TALLY_CACHE_DIR", h->folder, 1);
 		execl(TALLY_BUILD_DIR "/bin/tallyd", "tallyd", "--foreground", "--socket",
 		      h->socket, option ? option : "--idle-timeout", value ? value : "0",
 		      (char *)NULL);

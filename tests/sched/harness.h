@@ -15,8 +15,8 @@
 #include "sched/client.h"
 
 struct harness {
-	char folder[64], socket[96];
-	pid_t daemon; /* 0: none */
+	char folder[64], socket[96]; /* the folder is tallyd's cache too */
+	pid_t daemon;		     /* 0: none */
 };
 
 /* cmocka fixtures: *state is a struct harness with a running daemon (nothing is left behind). */

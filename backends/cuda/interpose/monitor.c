@@ -74,6 +74,7 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	if (client) {
 		if (!tally_client_reconnect(client, error))
 			return false;
+		tally_reporting_joined(d, tally_client_given(client));
 		tally_report_trace_until(d->report, tally_client_trace_until(client));
 		return true;
 	}
@@ -81,7 +82,7 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	client = tally_client_connect(&options, error);
 	if (!client)
 		return false;
-	tally_reporting_joined(d);
+	tally_reporting_joined(d, tally_client_given(client));
 	/* Before the first launch of a program that comes while somebody records. */
 	tally_report_trace_until(d->report, tally_client_trace_until(client));
 	tally_client_set_active(client, atomic_load(&d->active));

@@ -54,9 +54,18 @@ struct tally_attachment tally_reporting_attachment(const struct tally_device *d)
 	return (struct tally_attachment){d->report_fd, TALLY_REPORT_KIND, sizeof *d->report};
 }
 
-void tally_reporting_joined(struct tally_device *d)
+void tally_reporting_joined(struct tally_device *d, struct tally_attachment given)
 {
+	const struct tally_report *r = d->report;
+	struct tally_origin origin = tally_origin_of(r->device_name, r->driver, r->transform);
+
 	if (tally_report_is(d->report_fd))
 		close(d->report_fd);
 	d->report_fd = -1;
+	if (!given.size)
+		return;
+	/* Threads may be reading the first one: a later tallyd's is not much newer. */
+	if (given.kind == TALLY_PROFILES_KIND && !atomic_load(&d->profiles))
+		atomic_store(&d->profiles, tally_profiles_map(given.fd, &origin, NULL));
+	close(given.fd);
 }

@@ -16,6 +16,7 @@
 
 #include "backends/cuda/interpose/hooks.h"
 #include "base/clock.h"
+#include "profiler/profiles.h"
 #include "profiler/report.h"
 #include "sched/client.h"
 
@@ -81,6 +82,8 @@ struct tally_device {
 
 	struct tally_report *report; /* never NULL */
 	int report_fd;		     /* until the first tallyd has it; then -1 */
+	/* What earlier runs measured here; NULL: nothing. Stays mapped. */
+	_Atomic(const struct tally_profiles *) profiles;
 
 	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
 	_Atomic uint64_t no_yield; /* 1 + the board's epoch at which nobody outranked us */
@@ -213,10 +216,10 @@ bool tally_stream_captured(CUstream handle);
 void tally_streams_forked(void);
 
 /* reporting.c: makes the device's report (false out of memory), hands it out, and is told that
- * somebody has it. */
+ * somebody has it, and maybe gave what earlier runs measured (a descriptor that it closes). */
 bool tally_reporting_start(struct tally_device *device);
 struct tally_attachment tally_reporting_attachment(const struct tally_device *device);
-void tally_reporting_joined(struct tally_device *device);
+void tally_reporting_joined(struct tally_device *device, struct tally_attachment given);
 
 /* monitor.c ------------------------------------------------------------------------------------ */
 
