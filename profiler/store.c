@@ -15,7 +15,7 @@
 #include "profiler/store_internal.h"
 
 #define APPLICATION_ID 0x54614c79 /* "TaLy" */
-#define BUSY_MS	       5000	  /* how long to wait for another process that writes */
+#define BUSY_MS	       1000	  /* how long to wait for another process that writes */
 
 #define STRING(x)  #x
 #define NUMBER(x)  STRING(x)

@@ -84,10 +84,10 @@ until_true 5 dead "$pid"
 has "$(tail -1 "$work/s/tallyd.log")" "idle: ending"
 
 # `tally run` keeps it for a program that has not joined yet.
-run 0 "$bin/tallyd" --idle-timeout 1
+run 0 "$bin/tallyd" --idle-timeout 3
 pid=$(daemon_pid)
-"$bin/tally" run --device cuda -- sleep 3 2>/dev/null &
-sleep 2
+"$bin/tally" run --device cuda -- sleep 5 2>/dev/null &
+sleep 4
 same "$(daemon_pid)" "$pid"
 wait
 until_true 5 dead "$pid"
