@@ -17,6 +17,7 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
+TALLY_EMBEDDED(tally_guard_ll);
 TALLY_EMBEDDED(tally_library_ll);
 TALLY_EMBEDDED(tally_integer_ll);
 TALLY_EMBEDDED(tally_rounding_ll);
@@ -94,6 +95,7 @@ bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
 	const struct {
 		const char *text, *end, *name;
 	} parts[] = {
+		{tally_guard_ll, tally_guard_ll_end, "guard.ll"},
 		{tally_library_ll, tally_library_ll_end, "library.ll"},
 		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
 		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},

@@ -14,7 +14,7 @@ struct lower_options {
 	const char *print_after;
 	struct tally_pass_options passes;
 	struct tally_lower_options lower;
-	bool list, keep_going;
+	bool list, classify, keep_going;
 	unsigned timeout; /* seconds; 0: none */
 };
 
@@ -25,6 +25,10 @@ bool lower_options_parse(int argc, char **argv, struct lower_options *options, b
 
 /* lower_list.c: prints what is inside an input, and which kernels. */
 bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error);
+
+/* lower_classify.c: prints of each kernel which transforms it takes and what its blocks and warps
+ * need of each other. Transforms the module. */
+bool lower_classify(LLVMModuleRef module, struct tally_error *error);
 
 /*
  * lower_crash.c: from here on a crash inside LLVM, LLVM's own fatal errors and running longer than

@@ -13,6 +13,7 @@
 
 enum {
 	OPTION_LIST = 256,
+	OPTION_CLASSIFY,
 	OPTION_TRANSFORM,
 	OPTION_KERNEL,
 	OPTION_EMIT,
@@ -30,6 +31,7 @@ enum {
 
 static const struct option long_options[] = {
 	{"list", no_argument, NULL, OPTION_LIST},
+	{"classify", no_argument, NULL, OPTION_CLASSIFY},
 	{"target", required_argument, NULL, 't'},
 	{"transform", required_argument, NULL, OPTION_TRANSFORM},
 	{"kernel", required_argument, NULL, OPTION_KERNEL},
@@ -62,12 +64,13 @@ static void print_help(void)
 	      "executable or library that carries one, or - for stdin.\n"
 	      "\n"
 	      "  --target T           what to compile for (below)\n"
-	      "  --transform LIST     slice, guard, slice,guard or none (the default)\n"
+	      "  --transform LIST     of slice, guard, persist; or none (the default)\n"
 	      "  --kernel NAME        only this kernel\n"
 	      "  --emit FORM          ptx, asm, obj or ir; default: what the driver loads\n"
 	      "  -o, --output FILE    default: stdout (no code objects to a terminal)\n"
 	      "  -O, --optimise LEVEL 0 to 3, default 2\n"
 	      "  --list               show what INPUT holds, and its kernels\n"
+	      "  --classify           show which transforms each kernel takes, and why not others\n"
 	      "  --keep-going         a kernel that cannot be transformed stays whole, one that "
 	      "is\n"
 	      "                       locked to another vendor is left out, each with a warning\n"
@@ -158,6 +161,8 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return true;
 	case OPTION_LIST:
 		return options->list = true;
+	case OPTION_CLASSIFY:
+		return options->classify = true;
 	case OPTION_TRANSFORM:
 		return tally_transforms_parse(value, &options->passes.transforms, error);
 	case OPTION_KERNEL:
@@ -201,18 +206,20 @@ static bool check(struct lower_options *options, struct tally_error *error)
 
 	if (!options->input)
 		return tally_fail(error, "no input (see --help)");
-	if (options->list) {
+	if (options->list || options->classify) {
 		const char *other = options->output		 ? "-o"
 				    : options->print_after	 ? "--print-after"
-				    : options->passes.kernel	 ? "--kernel"
 				    : options->passes.transforms ? "--transform"
 				    : options->lower.emit	 ? "--emit"
+				    : !options->list		 ? NULL
+				    : options->passes.kernel	 ? "--kernel"
 				    : options->target		 ? "--target"
+				    : options->classify		 ? "--classify"
 								 : NULL;
 
 		return !other ||
-		       tally_fail(error, "--list only shows what is there: %s does not go with it",
-				  other);
+		       tally_fail(error, "%s only shows what is there: %s does not go with it",
+				  options->list ? "--list" : "--classify", other);
 	}
 	if (!options->target) {
 		/* Neutral IR has no target, and neither has a mere check. */

@@ -140,6 +140,8 @@ static bool compile(struct lower_options *options, const struct tally_buffer *in
 	module = lift(context, options, input, error);
 	if (!module)
 		return false;
+	if (options->classify)
+		return lower_classify(module, error);
 	if (lowering && options->keep_going)
 		drop_locked(module, lowering->vendor);
 	if (!transform(module, options, error))
@@ -167,7 +169,7 @@ static bool write_output(const struct lower_options *options, const struct tally
 {
 	const char *path = options->output ? options->output : "-";
 
-	if (!options->target && options->lower.emit != TALLY_EMIT_IR)
+	if (options->classify || (!options->target && options->lower.emit != TALLY_EMIT_IR))
 		return true; /* --verify alone */
 	if (!strcmp(path, "-") && !is_text(out) && isatty(STDOUT_FILENO))
 		return tally_fail(error, "machine code for a terminal: name a file with -o");

@@ -26,21 +26,36 @@ static bool wait_for(struct running *r, struct tally_error *error)
 	return device_ok(driver.stream_synchronize(r->stream), "cuStreamSynchronize", error);
 }
 
+/* How the blocks of a variant's launch are counted. */
+enum blocks { AS_ORIGINAL, AS_SLICE, AS_WORKERS };
+
 /* One complete execution: `run` does all launches of it; then everything is compared. */
 struct way {
 	const char *entry;
-	bool variant, sliced;
+	bool variant;
+	enum blocks blocks;
 	uint32_t cut;	 /* slices: number of pieces; stops: blocks before the stop */
 	unsigned seed;	 /* live stops */
 	unsigned *stops; /* live stops: counts those that happened */
 };
 
+/* The launch of [lo, hi): fewer workers than blocks, so that each has several. */
+static bool start(struct running *r, const struct way *w, const struct tally_launch *launch,
+		  struct tally_error *error)
+{
+	uint32_t blocks = launch->hi - launch->lo;
+	uint32_t line = w->blocks == AS_SLICE	  ? blocks
+			: w->blocks == AS_WORKERS ? 1 + blocks / 3
+						  : 0;
+
+	return running_launch(r, w->entry, w->variant ? launch : NULL, line, error);
+}
+
 static bool whole(struct running *r, const struct way *w, struct tally_error *error)
 {
 	struct tally_launch launch = range(r, 0, case_blocks(r->c), false);
 
-	return running_launch(r, w->entry, w->variant ? &launch : NULL, w->sliced, error) &&
-	       wait_for(r, error);
+	return start(r, w, &launch, error) && wait_for(r, error);
 }
 
 static bool slices(struct running *r, const struct way *w, struct tally_error *error)
@@ -51,8 +66,7 @@ static bool slices(struct running *r, const struct way *w, struct tally_error *e
 		struct tally_launch launch = range(r, (uint32_t)(blocks * k / w->cut),
 						   (uint32_t)(blocks * (k + 1) / w->cut), false);
 
-		if (launch.lo < launch.hi &&
-		    !running_launch(r, w->entry, &launch, w->sliced, error))
+		if (launch.lo < launch.hi && !start(r, w, &launch, error))
 			return false;
 	}
 	return wait_for(r, error);
@@ -65,14 +79,14 @@ static bool stop_at(struct running *r, const struct way *w, struct tally_error *
 	struct tally_launch launch = range(r, 0, blocks, true);
 
 	if (!running_control(r, TALLY_WORD_STOP | w->cut, 1, error) ||
-	    !running_launch(r, w->entry, &launch, w->sliced, error) || !wait_for(r, error) ||
+	    !start(r, w, &launch, error) || !wait_for(r, error) ||
 	    !running_check_runs(r, w->cut, error))
 		return false;
 	if (w->cut == blocks)
 		return true;
 	launch.lo = w->cut;
-	return running_control(r, w->cut, 1, error) &&
-	       running_launch(r, w->entry, &launch, w->sliced, error) && wait_for(r, error);
+	return running_control(r, w->cut, 1, error) && start(r, w, &launch, error) &&
+	       wait_for(r, error);
 }
 
 /* Stopped through the gate while it runs, as often as it takes; resumed from where the mailbox
@@ -96,8 +110,7 @@ static bool stop_live(struct running *r, const struct way *w, struct tally_error
 		/* The delay grows with the attempts, so that every case comes to its end. */
 		random = random * 1664525u + 1013904223u;
 		struct timespec delay = {0, (long)(random >> 8) % 60000 + 20000L * (sequence - 1)};
-		ok = running_control(r, lo, sequence, error) &&
-		     running_launch(r, w->entry, &launch, w->sliced, error);
+		ok = running_control(r, lo, sequence, error) && start(r, w, &launch, error);
 		if (sequence < 50)
 			nanosleep(&delay, NULL);
 		ok = ok &&
@@ -148,15 +161,41 @@ static bool prefix(struct tally_error *error, const char *what, uint32_t number)
 	return tally_fail(error, "%s %u: %.900s", what, number, inner.message);
 }
 
-/* Everything that one entry of a module is put through. */
-static bool variant(struct running *r, const char *suffix, bool guarded, bool sliced,
-		    const struct options *o, unsigned *stops, struct tally_error *error)
+/* Stops that a word asks for before the launch: after each number of blocks, or some numbers. */
+static bool stops_at_boundaries(struct running *r, struct way *w, struct tally_error *error)
+{
+	uint32_t blocks = case_blocks(r->c);
+	uint32_t boundaries = blocks <= EVERY_BOUNDARY ? blocks + 1 : SOME_BOUNDARIES;
+	unsigned random = 7;
+
+	for (uint32_t k = 0; k < boundaries; k++) {
+		random = random * 1664525u + 1013904223u;
+		w->cut = blocks <= EVERY_BOUNDARY ? k : (random >> 4) % (blocks + 1);
+		if (!execute(r, w, stop_at, error))
+			return prefix(error, "stopped at block", w->cut);
+		++*w->stops;
+	}
+	return true;
+}
+
+/* A column of the table. */
+struct variant {
+	const char *transform, *suffix;
+	bool guarded;
+	enum blocks blocks;
+};
+
+/* Everything that one entry of a module is put through. Workers take their blocks as they come, so
+ * they are stopped while they run, and more often. */
+static bool variant(struct running *r, const struct variant *v, const struct options *o,
+		    unsigned *stops, struct tally_error *error)
 {
 	char entry[128];
 	uint32_t blocks = case_blocks(r->c);
+	unsigned rounds = v->blocks == AS_WORKERS ? 4 * o->live_stops : o->live_stops;
 
-	snprintf(entry, sizeof entry, "%s%s", r->c->kernel, suffix);
-	struct way w = {.entry = entry, .variant = true, .sliced = sliced, .stops = stops};
+	snprintf(entry, sizeof entry, "%s%s", r->c->kernel, v->suffix);
+	struct way w = {.entry = entry, .variant = true, .blocks = v->blocks, .stops = stops};
 	if (!execute(r, &w, whole, error))
 		return false;
 	const uint32_t cuts[] = {2, 3, 7, blocks <= EVERY_BOUNDARY ? blocks : 31};
@@ -165,18 +204,11 @@ static bool variant(struct running *r, const char *suffix, bool guarded, bool sl
 		if (!execute(r, &w, slices, error))
 			return prefix(error, "pieces:", w.cut);
 	}
-	if (!guarded)
+	if (!v->guarded)
 		return true;
-	uint32_t boundaries = blocks <= EVERY_BOUNDARY ? blocks + 1 : SOME_BOUNDARIES;
-	unsigned random = 7;
-	for (uint32_t k = 0; k < boundaries; k++) {
-		random = random * 1664525u + 1013904223u;
-		w.cut = blocks <= EVERY_BOUNDARY ? k : (random >> 4) % (blocks + 1);
-		if (!execute(r, &w, stop_at, error))
-			return prefix(error, "stopped at block", w.cut);
-		++*stops;
-	}
-	for (w.seed = 0; w.seed < o->live_stops; w.seed++)
+	if (v->blocks != AS_WORKERS && !stops_at_boundaries(r, &w, error))
+		return false;
+	for (w.seed = 0; w.seed < rounds; w.seed++)
 		if (!execute(r, &w, stop_live, error))
 			return prefix(error, "live stops, round", w.seed);
 	return true;
@@ -198,38 +230,37 @@ static void watchdog(int signal)
 
 static void one_case(const struct options *o, const struct conformance_case *c, const char *form)
 {
-	static const struct {
-		const char *transform, *suffix;
-		bool guarded, sliced;
-	} variants[] = {
-		{"slice", "$slice", false, true},
-		{"guard", "$guard", true, false},
-		{"slice,guard", "$slice_guard", true, true},
+	static const struct variant variants[] = {
+		{"slice", "$slice", false, AS_SLICE},
+		{"guard", "$guard", true, AS_ORIGINAL},
+		{"slice,guard", "$slice_guard", true, AS_SLICE},
+		{"persist", "$persist", true, AS_WORKERS},
 	};
 	struct tally_error error = {0};
 	struct running r;
 	char path[PATH_MAX], column[24];
 	struct way original = {.entry = c->kernel};
 	unsigned stops = 0;
-	double start = now_seconds();
+	double began = now_seconds();
 
 	bool ok = running_create(&r, c, &error);
 	snprintf(column, sizeof column, "%s.original", form);
 	compile_path(o, c->kernel, form, o->device_target, "none", path);
 	ok = ok && running_load(&r, path, &error) && execute(&r, &original, whole, &error) &&
 	     running_keep(&r, &error);
-	report(c->name, column, ok ? PASSED : FAILED, now_seconds() - start, "%s", error.message);
+	report(c->name, column, ok ? PASSED : FAILED, now_seconds() - began, "%s", error.message);
 	for (size_t k = 0; ok && k < sizeof variants / sizeof *variants; k++) {
-		start = now_seconds();
+		if (refused(c->kernel, o->device_target, variants[k].transform))
+			continue;
+		began = now_seconds();
 		stops = 0;
 		error = (struct tally_error){0};
 		snprintf(column, sizeof column, "%s%s", form, variants[k].suffix);
 		compile_path(o, c->kernel, form, o->device_target, variants[k].transform, path);
 		bool passed = running_load(&r, path, &error) &&
 			      execute(&r, &original, whole, &error) &&
-			      variant(&r, variants[k].suffix, variants[k].guarded,
-				      variants[k].sliced, o, &stops, &error);
-		report(c->name, column, passed ? PASSED : FAILED, now_seconds() - start,
+			      variant(&r, &variants[k], o, &stops, &error);
+		report(c->name, column, passed ? PASSED : FAILED, now_seconds() - began,
 		       "%s%u stops", passed ? "" : error.message, stops);
 	}
 	running_destroy(&r);

@@ -28,10 +28,11 @@ void running_unload(struct running *r);
 
 /* Sets buffers and counters to their initial content. */
 bool running_reset(struct running *r, struct tally_error *error);
-/* Launches an entry; `launch` is the variant's last parameter, or NULL for an original entry. A
- * sliced entry gets a one-dimensional grid of hi - lo blocks. Asynchronous on r->stream. */
+/* Launches an entry; `launch` is the variant's last parameter, or NULL for an original entry;
+ * `line` is the length of a one-dimensional grid, or 0 for the case's own. Asynchronous on
+ * r->stream. */
 bool running_launch(struct running *r, const char *entry, const struct tally_launch *launch,
-		    bool sliced, struct tally_error *error);
+		    uint32_t line, struct tally_error *error);
 /* Writes the control block: word = {stop, max}. */
 bool running_control(struct running *r, uint64_t word, uint32_t sequence,
 		     struct tally_error *error);

@@ -43,6 +43,8 @@ bool compile_all(const struct options *o, struct tally_error *error);
 /* Where the device's image of `kernel` for `transform` is; made by compile_all(). */
 void compile_path(const struct options *o, const char *kernel, const char *form, const char *target,
 		  const char *transform, char path[PATH_MAX]);
+/* Whether refusals.txt says that `target` refuses the kernel with this transform. */
+bool refused(const char *kernel, const char *target, const char *transform);
 bool selected(const struct options *o, const struct conformance_case *c);
 
 /* execute.c: runs every case on the device, whole, in slices, stopped and resumed. */

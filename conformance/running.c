@@ -152,7 +152,7 @@ bool running_control(struct running *r, uint64_t word, uint32_t sequence, struct
 }
 
 bool running_launch(struct running *r, const char *entry, const struct tally_launch *launch,
-		    bool sliced, struct tally_error *error)
+		    uint32_t line, struct tally_error *error)
 {
 	const struct conformance_case *c = r->c;
 	void *parameters[16];
@@ -176,8 +176,8 @@ bool running_launch(struct running *r, const char *entry, const struct tally_lau
 	if (!device_ok(driver.module_function(&function, r->module, entry), entry, error))
 		return false;
 	uint32_t grid[3] = {c->grid[0], c->grid[1], c->grid[2]};
-	if (sliced) {
-		grid[0] = launch->hi - launch->lo;
+	if (line) {
+		grid[0] = line;
 		grid[1] = grid[2] = 1;
 	}
 	return device_ok(driver.launch(function, grid[0], grid[1], grid[2], c->block[0],

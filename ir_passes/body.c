@@ -11,7 +11,7 @@
 #include "ir_passes/pass_util.h"
 #include "ir_passes/passes.h"
 
-const char *const tally_body_operations[TALLY_BODY_EXTRA] = {
+const char *const tally_body_operations[TALLY_BODY_OPERATIONS] = {
 	"tally.block.id.x",  "tally.block.id.y",  "tally.block.id.z",
 	"tally.grid.size.x", "tally.grid.size.y", "tally.grid.size.z",
 };
@@ -69,8 +69,9 @@ static LLVMValueRef create_body(LLVMModuleRef module, LLVMValueRef kernel)
 
 	if (!types)
 		return NULL;
-	for (unsigned k = 0; k < TALLY_BODY_EXTRA; k++)
+	for (unsigned k = 0; k < TALLY_BODY_OPERATIONS; k++)
 		types[count + k] = LLVMInt32TypeInContext(context_of(module));
+	types[count + TALLY_BODY_PERSISTENT] = LLVMInt1TypeInContext(context_of(module));
 	type = LLVMFunctionType(LLVMVoidTypeInContext(context_of(module)), types,
 				count + TALLY_BODY_EXTRA, 0);
 	free(types);
@@ -97,7 +98,7 @@ static bool substitute(LLVMValueRef instruction, void *data)
 	const struct substitution *s = data;
 	const char *name = tally_called_name(instruction);
 
-	for (unsigned k = 0; name && k < TALLY_BODY_EXTRA; k++)
+	for (unsigned k = 0; name && k < TALLY_BODY_OPERATIONS; k++)
 		if (!strcmp(name, tally_body_operations[k])) {
 			tally_replace(instruction, LLVMGetParam(s->body, s->first + k));
 			break;
@@ -218,9 +219,10 @@ static bool split_kernel(LLVMModuleRef module, LLVMValueRef kernel, struct tally
 	builder = LLVMCreateBuilderInContext(context_of(module));
 	LLVMPositionBuilderAtEnd(builder,
 				 LLVMAppendBasicBlockInContext(context_of(module), plain, "entry"));
-	for (unsigned k = 0; k < TALLY_BODY_EXTRA; k++)
+	for (unsigned k = 0; k < TALLY_BODY_OPERATIONS; k++)
 		extra[k] =
 			tally_build_operation(builder, module, tally_body_operations[k], NULL, 0);
+	extra[TALLY_BODY_PERSISTENT] = LLVMConstNull(LLVMInt1TypeInContext(context_of(module)));
 	tally_wrapper_call(builder, plain, body, extra);
 	LLVMBuildRetVoid(builder);
 	LLVMDisposeBuilder(builder);

@@ -211,7 +211,8 @@ static bool check_variant(LLVMValueRef kernel, struct tally_error *error)
 
 	if (!variant)
 		return true;
-	if (strcmp(variant, "slice") && strcmp(variant, "guard") && strcmp(variant, "slice,guard"))
+	if (strcmp(variant, "slice") && strcmp(variant, "guard") &&
+	    strcmp(variant, "slice,guard") && strcmp(variant, "persist"))
 		return tally_fail(error, "kernel '%s': unknown variant '%s'", tally_name(kernel),
 				  variant);
 	if (!tally_attribute(kernel, TALLY_ATTR_OF))

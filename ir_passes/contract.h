@@ -31,6 +31,7 @@ enum tally_address_space {
 #define TALLY_ATTR_VARIANT     "tally.variant"
 #define TALLY_ATTR_OF	       "tally.of"
 #define TALLY_ATTR_REFUSE      "tally.refuse"
+#define TALLY_ATTR_WHOLE       "tally.refuse.persist"
 #define TALLY_ATTR_VENDOR      "tally.vendor"
 #define TALLY_ATTR_LOCKED      "tally.locked"
 

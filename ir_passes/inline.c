@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pass `inline`: makes every device function that reads a block id or the grid's size part of its
- * kernels, so that the next pass finds all such reads in the kernels themselves.
+ * kernels, so that the next pass finds all such reads in the kernels themselves. For `persist` the
+ * same, where it can be, with functions in which threads meet or end.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,11 +31,25 @@ static void add_callers(LLVMModuleRef module, struct tally_set *set, LLVMValueRe
 /* The functions that read a block id or the grid's size, themselves or through what they call. */
 static void find_readers(LLVMModuleRef module, struct tally_set *readers)
 {
-	for (int k = 0; k < TALLY_BODY_EXTRA; k++) {
+	for (int k = 0; k < TALLY_BODY_OPERATIONS; k++) {
 		LLVMValueRef operation = LLVMGetNamedFunction(module, tally_body_operations[k]);
 
 		if (operation)
 			add_callers(module, readers, operation);
+	}
+}
+
+/* The functions in which threads meet or end, themselves or through what they call. */
+static void find_meetings(LLVMModuleRef module, struct tally_set *set)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		const struct tally_operation *operation =
+			LLVMIsDeclaration(function) ? tally_operation_find(tally_name(function))
+						    : NULL;
+
+		if (operation && (operation->kind == TALLY_OP_CONVERGENT ||
+				  !strcmp(operation->name, "tally.exit")))
+			add_callers(module, set, function);
 	}
 }
 
@@ -123,6 +138,24 @@ static int mark_readers(LLVMModuleRef module, const struct tally_set *readers,
 	return marked;
 }
 
+/* Marks those that can be inlined; the others are the next passes' to find. */
+static int mark_meetings(LLVMModuleRef module)
+{
+	struct tally_set meetings = {0};
+	int marked = 0;
+
+	find_meetings(module, &meetings);
+	TALLY_EACH_FUNCTION (module, function) {
+		if (!tally_set_has(&meetings, function) || tally_is_kernel(function) ||
+		    is_recursive(function) || tally_address_taken(function))
+			continue;
+		tally_add_attribute(function, "alwaysinline", 0);
+		marked++;
+	}
+	tally_set_free(&meetings);
+	return marked;
+}
+
 /* A reader that is still called was not inlined (it takes a label's address, say). */
 static bool check_gone(LLVMModuleRef module, const struct tally_pass_options *options,
 		       struct tally_error *error)
@@ -150,7 +183,11 @@ bool tally_pass_inline(LLVMModuleRef module, const struct tally_pass_options *op
 	find_readers(module, &readers);
 	marked = mark_readers(module, &readers, options, error);
 	tally_set_free(&readers);
-	if (marked <= 0)
-		return marked == 0;
+	if (marked < 0)
+		return false;
+	if (options->transforms & TALLY_PERSIST)
+		marked += mark_meetings(module);
+	if (!marked)
+		return true;
 	return run_always_inline(module, error) && check_gone(module, options, error);
 }

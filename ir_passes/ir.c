@@ -260,3 +260,29 @@ bool tally_verify_ir(LLVMModuleRef module, const char *what, struct tally_error 
 	LLVMDisposeMessage(message);
 	return !bad;
 }
+
+bool tally_calls_through_pointer(LLVMValueRef function)
+{
+	TALLY_EACH_BLOCK (function, block)
+		TALLY_EACH_INSTRUCTION (block, i)
+			if (LLVMIsACallInst(i) && !LLVMIsAFunction(LLVMGetCalledValue(i)) &&
+			    !LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
+				return true;
+	return false;
+}
+
+bool tally_exit_to_return(LLVMValueRef call)
+{
+	LLVMValueRef end = LLVMGetNextInstruction(call);
+	LLVMBuilderRef builder;
+
+	if (!end || !LLVMIsAUnreachableInst(end))
+		return false;
+	builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
+	LLVMPositionBuilderBefore(builder, end);
+	LLVMBuildRetVoid(builder);
+	LLVMDisposeBuilder(builder);
+	LLVMInstructionEraseFromParent(end);
+	LLVMInstructionEraseFromParent(call);
+	return true;
+}

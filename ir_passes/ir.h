@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "ir_passes/classify.h"
 #include "ir_passes/contract.h"
 
 /* Loops over the functions and globals of a module, the blocks of a function, the instructions of a
@@ -96,11 +97,24 @@ static inline const char *tally_name(LLVMValueRef value)
 /* Whether `name` is an intrinsic of one machine (machine_names.c). All others are portable. */
 bool tally_is_machine_intrinsic(const char *name);
 
-/* Why a kernel with this inline asm has to run whole, or NULL. Static text. */
-const char *tally_asm_needs_whole(const char *text, size_t length);
+/* What some text in inline asm says of the kernel that holds it. */
+struct tally_asm_sign {
+	const char *text;
+	enum tally_class class;
+	bool whole; /* such a kernel must run whole */
+};
+/* The first sign in `text`, or NULL. */
+const struct tally_asm_sign *tally_asm_sign(const char *text, size_t length);
 
 /* Function attributes that speak of one machine or of how it was compiled for; NULL ends them. */
 extern const char *const tally_machine_attributes[];
+
+/* Whether it calls what no name says. */
+bool tally_calls_through_pointer(LLVMValueRef function);
+
+/* Makes a call of tally.exit in a kernel or body, which `unreachable` follows, a return. False when
+ * something else follows: it stays. */
+bool tally_exit_to_return(LLVMValueRef call);
 
 /* Moves all blocks of `from` to the end of `to`, and uses of its parameters to `to`'s parameters of
  * the same index. `from` is left as a declaration. */

@@ -4,13 +4,16 @@
  * the passes (which build IR to these layouts), by every backend and by the CPU executor. Device
  * code is little-endian 64-bit everywhere, so the C layouts below are the device layouts.
  *
- * Every transformed entry (`K$slice`, `K$guard`, `K$slice_guard`) takes the original's parameters
- * and, last, one `struct tally_launch` by value, 8-byte aligned.
+ * Every transformed entry (`K$slice`, `K$guard`, `K$slice_guard`, `K$persist`) takes the original's
+ * parameters and, last, one `struct tally_launch` by value, 8-byte aligned.
  *
  * A block's linear id u counts x fastest: u = (z * grid.y + y) * grid.x + x, in the original grid.
  *   slice   the launch is one-dimensional, hi - lo blocks; block b of it runs u = lo + b
  *   guard   the launch has the original grid (slice_guard: that of slice); a block with u outside
  *           [lo, hi) ends at once; control == 0 means: run without asking
+ *   persist the launch is one-dimensional, as many blocks as there are to be workers; each runs one
+ *           block of [lo, hi) after another: the next of the control block's counter, or, with
+ *           control == 0, lo + its own id and every so-many-eth as there are workers
  */
 #ifndef TALLY_IR_PASSES_LAUNCH_ABI_H
 #define TALLY_IR_PASSES_LAUNCH_ABI_H
@@ -57,6 +60,16 @@ _Static_assert(offsetof(struct tally_launch, grid) == 16, "device layout");
 _Static_assert(sizeof(struct tally_control) == 40, "device layout");
 _Static_assert(offsetof(struct tally_control, sequence) == 32, "device layout");
 
+/* After `old` was read while the stop bit was set: the one that set it, when blocks remain and no
+ * earlier launch of the stream was stopped, says so, broken first. */
+static inline void tally_guard_post(struct tally_control *c, uint64_t old)
+{
+	if (old < TALLY_WORD_STOP && TALLY_WORD_MAX(old) < c->hi &&
+	    !__atomic_exchange_n((uint32_t *)(uintptr_t)c->broken, 1, __ATOMIC_ACQ_REL))
+		__atomic_store_n((uint64_t *)(uintptr_t)c->mailbox,
+				 TALLY_MAILBOX(c->sequence, TALLY_WORD_MAX(old)), __ATOMIC_RELEASE);
+}
+
 /*
  * The decision, once per block, by one thread, for all (`tally.guard.enter` of the IR contract).
  * This C form is the reference and what the CPU executor runs; ir_passes/library.ll has the same in
@@ -85,11 +98,31 @@ static inline bool tally_guard_enter(struct tally_control *c, uint32_t u)
 		return old < TALLY_WORD_STOP || TALLY_WORD_MAX(old) >= u + 1;
 	}
 	old = __atomic_fetch_or(&c->word, TALLY_WORD_STOP, __ATOMIC_ACQ_REL);
-	if (old < TALLY_WORD_STOP && TALLY_WORD_MAX(old) < c->hi &&
-	    !__atomic_exchange_n(broken, 1, __ATOMIC_ACQ_REL))
-		__atomic_store_n((uint64_t *)(uintptr_t)c->mailbox,
-				 TALLY_MAILBOX(c->sequence, TALLY_WORD_MAX(old)), __ATOMIC_RELEASE);
+	tally_guard_post(c, old);
 	return TALLY_WORD_MAX(old) >= u + 1;
+}
+
+/*
+ * The next block of a worker (`tally.persist.next` of the IR contract), asked by one thread for
+ * all: max is the counter here. UINT32_MAX: none. A number of hi and more is none either: every
+ * worker claims once more than there are blocks, so max may pass hi, by no more than there are
+ * workers. From the total order of the atomic operations follows that the blocks that ran are
+ * exactly [lo, max), as with guards, and the mailbox says so in the same way.
+ */
+static inline uint32_t tally_persist_claim(struct tally_control *c)
+{
+	uint32_t *gate = (uint32_t *)(uintptr_t)c->gate;
+	uint32_t *broken = (uint32_t *)(uintptr_t)c->broken;
+	uint64_t old;
+
+	if (!(__atomic_load_n(gate, __ATOMIC_RELAXED) |
+	      __atomic_load_n(broken, __ATOMIC_ACQUIRE))) {
+		old = __atomic_fetch_add(&c->word, 1, __ATOMIC_ACQ_REL);
+		return old < TALLY_WORD_STOP ? TALLY_WORD_MAX(old) : UINT32_MAX;
+	}
+	old = __atomic_fetch_or(&c->word, TALLY_WORD_STOP, __ATOMIC_ACQ_REL);
+	tally_guard_post(c, old);
+	return UINT32_MAX;
 }
 
 #endif

@@ -1,6 +1,6 @@
 ; SPDX-License-Identifier: Apache-2.0
 ; Portable bodies of the contract's operations: what a backend's own library leaves open is taken
-; from here. Integers are in integer.ll, arithmetic with a rounding direction in rounding.ll.
+; from here. Decisions between blocks are in guard.ll, integers in integer.ll, arithmetic with a rounding direction in rounding.ll.
 
 ; ---------------------------------------------------------------- threads, lanes
 
@@ -14,7 +14,6 @@ declare i32 @tally.lane.id()
 declare i32 @tally.warp.size()
 declare void @tally.warp.sync(i32) convergent nounwind
 declare { i32, i1 } @tally.shuffle.idx(i32, i32, i32, i32) convergent nounwind
-declare i1 @tally.barrier.or(i32, i32, i1) convergent nounwind
 declare void @tally.nanosleep(i32)
 
 define i32 @tally.library.linear.thread() {
@@ -312,84 +311,6 @@ define { i32, i1 } @tally.match.all.i64(i32 %mask, i64 %v) convergent {
   %same = call i32 @tally.match.any.i64(i32 %mask, i64 %v)
   %r = call { i32, i1 } @tally.library.match.all(i32 %mask, i32 %same)
   ret { i32, i1 } %r
-}
-
-; ---------------------------------------------------------------- the guard
-
-; The decision of launch_abi.h (tally_guard_enter), asked by one thread of the block. Relaxed
-; atomics are enough for the word: everything that follows from it follows from its own total order,
-; and an earlier launch of the stream has ended before this one starts. Only the mailbox, read by
-; the host, is a release at system scope, after `broken` was set.
-define i1 @tally.library.guard.decide(ptr %control, i32 %block) {
-entry:
-  %c = addrspacecast ptr %control to ptr addrspace(1)
-  %gate.at = getelementptr i8, ptr addrspace(1) %c, i64 8
-  %broken.at = getelementptr i8, ptr addrspace(1) %c, i64 16
-  %gate.address = load i64, ptr addrspace(1) %gate.at, align 8, !invariant.load !0
-  %broken.address = load i64, ptr addrspace(1) %broken.at, align 8, !invariant.load !0
-  %gate.word = inttoptr i64 %gate.address to ptr addrspace(1)
-  %broken.word = inttoptr i64 %broken.address to ptr addrspace(1)
-  %gate = load atomic i32, ptr addrspace(1) %gate.word monotonic, align 4
-  %was.broken = load atomic i32, ptr addrspace(1) %broken.word monotonic, align 4
-  %either = or i32 %gate, %was.broken
-  %open = icmp eq i32 %either, 0
-  %next = add i32 %block, 1
-  %next64 = zext i32 %next to i64
-  br i1 %open, label %enter, label %stop
-enter:
-  %before = atomicrmw umax ptr addrspace(1) %c, i64 %next64 syncscope("device") monotonic, align 8
-  %running = icmp ult i64 %before, 4294967296
-  %max = trunc i64 %before to i32
-  %promised = icmp uge i32 %max, %next
-  %may = or i1 %running, %promised
-  ret i1 %may
-stop:
-  %old = atomicrmw or ptr addrspace(1) %c, i64 4294967296 syncscope("device") monotonic, align 8
-  %old.max = trunc i64 %old to i32
-  %hi.at = getelementptr i8, ptr addrspace(1) %c, i64 36
-  %hi = load i32, ptr addrspace(1) %hi.at, align 4, !invariant.load !0
-  %first = icmp ult i64 %old, 4294967296
-  %remain = icmp ult i32 %old.max, %hi
-  %mine = and i1 %first, %remain
-  br i1 %mine, label %break, label %answer
-break:
-  %earlier = atomicrmw xchg ptr addrspace(1) %broken.word, i32 1 syncscope("device") acq_rel, align 4
-  %whole = icmp eq i32 %earlier, 0
-  br i1 %whole, label %post, label %answer
-post:
-  %mailbox.at = getelementptr i8, ptr addrspace(1) %c, i64 24
-  %mailbox.address = load i64, ptr addrspace(1) %mailbox.at, align 8, !invariant.load !0
-  %mailbox = inttoptr i64 %mailbox.address to ptr addrspace(1)
-  %sequence.at = getelementptr i8, ptr addrspace(1) %c, i64 32
-  %sequence = load i32, ptr addrspace(1) %sequence.at, align 8, !invariant.load !0
-  %sequence64 = zext i32 %sequence to i64
-  %upper = shl i64 %sequence64, 32
-  %lower = zext i32 %old.max to i64
-  %letter = or i64 %upper, %lower
-  store atomic i64 %letter, ptr addrspace(1) %mailbox release, align 8
-  br label %answer
-answer:
-  %kept = icmp uge i32 %old.max, %next
-  ret i1 %kept
-}
-
-; Thread 0 decides, a barrier reduction tells the others.
-define i1 @tally.guard.enter(ptr %control, i32 %block) convergent {
-entry:
-  %x = call i32 @tally.thread.id.x()
-  %y = call i32 @tally.thread.id.y()
-  %z = call i32 @tally.thread.id.z()
-  %xy = or i32 %x, %y
-  %xyz = or i32 %xy, %z
-  %first = icmp eq i32 %xyz, 0
-  br i1 %first, label %decide, label %tell
-decide:
-  %decision = call i1 @tally.library.guard.decide(ptr %control, i32 %block)
-  br label %tell
-tell:
-  %mine = phi i1 [ false, %entry ], [ %decision, %decide ]
-  %all = call i1 @tally.barrier.or(i32 0, i32 0, i1 %mine)
-  ret i1 %all
 }
 
 ; ---------------------------------------------------------------- approximations, done exactly

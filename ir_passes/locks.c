@@ -15,16 +15,6 @@ static bool lock_like(LLVMValueRef from, LLVMValueRef to)
 	return true;
 }
 
-static bool calls_indirectly(LLVMValueRef function)
-{
-	TALLY_EACH_BLOCK (function, block)
-		TALLY_EACH_INSTRUCTION (block, i)
-			if (LLVMIsACallInst(i) && !LLVMIsAFunction(LLVMGetCalledValue(i)) &&
-			    !LLVMIsAInlineAsm(LLVMGetCalledValue(i)))
-				return true;
-	return false;
-}
-
 /* Locks every function that names `function`; when its address sits in a table, every function that
  * calls through a pointer. */
 static bool lock_users(LLVMModuleRef module, LLVMValueRef function)
@@ -42,7 +32,7 @@ static bool lock_users(LLVMModuleRef module, LLVMValueRef function)
 	}
 	if (address_taken)
 		TALLY_EACH_FUNCTION (module, other)
-			if (calls_indirectly(other))
+			if (tally_calls_through_pointer(other))
 				changed |= lock_like(function, other);
 	return changed;
 }

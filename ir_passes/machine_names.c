@@ -30,15 +30,14 @@ const char *const tally_machine_attributes[] = {
 	NULL,
 };
 
-/* What inline asm shows of a kernel whose blocks belong together. */
-static const struct {
-	const char *text, *reason;
-} whole_signs[] = {
-	{"%envreg", "it synchronises its whole grid (cooperative launch)"},
-	{"griddepcontrol", "it orders itself with the next launch (programmatic dependent launch)"},
-	{"cluster", "its blocks work together in clusters"},
-	{"cudaLaunchDevice", "it launches kernels itself"},
-	{"cudaGetParameterBuffer", "it launches kernels itself"},
+/* What inline asm shows of a kernel. */
+static const struct tally_asm_sign signs[] = {
+	{"%envreg", TALLY_CLASS_COOPERATIVE, true},
+	{"griddepcontrol", TALLY_CLASS_DEPENDENT, true},
+	{"cluster", TALLY_CLASS_CLUSTER, true},
+	{"cudaLaunchDevice", TALLY_CLASS_LAUNCHES, true},
+	{"cudaGetParameterBuffer", TALLY_CLASS_LAUNCHES, true},
+	{"setmaxnreg", TALLY_CLASS_SPECIALISED, false},
 };
 
 bool tally_is_machine_intrinsic(const char *name)
@@ -51,10 +50,10 @@ bool tally_is_machine_intrinsic(const char *name)
 	return false;
 }
 
-const char *tally_asm_needs_whole(const char *text, size_t length)
+const struct tally_asm_sign *tally_asm_sign(const char *text, size_t length)
 {
-	for (size_t k = 0; k < sizeof whole_signs / sizeof *whole_signs; k++)
-		if (memmem(text, length, whole_signs[k].text, strlen(whole_signs[k].text)))
-			return whole_signs[k].reason;
+	for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+		if (memmem(text, length, signs[k].text, strlen(signs[k].text)))
+			return &signs[k];
 	return NULL;
 }

@@ -71,7 +71,8 @@ static const struct tally_operation operations[] = {
 	CONVERGENT("reduce.umax", "iii"), CONVERGENT("reduce.and", "iii"),
 	CONVERGENT("reduce.or", "iii"), CONVERGENT("reduce.xor", "iii"),
 	CONVERGENT("elect", "{ib}i"),
-	CONVERGENT("guard.enter", "bpi"),
+	CONVERGENT("guard.enter", "bpi"), CONVERGENT("persist.next", "ipii"),
+	CONVERGENT("persist.meet", "vb"), CONVERGENT("persist.finish", "v"),
 
 	/* Matrices of a warp. */
 #define FORM(name, signature, ...) {name, signature, TALLY_OP_CONVERGENT},

@@ -8,11 +8,18 @@
 
 #include "ir_passes/passes.h"
 
-/* A body's extra parameters, after the kernel's own: block id x, y, z, grid size x, y, z. */
-enum { TALLY_BODY_BLOCK = 0, TALLY_BODY_GRID = 3, TALLY_BODY_EXTRA = 6 };
+/* A body's extra parameters, after the kernel's own: block id x, y, z, grid size x, y, z as i32,
+ * and as i1 whether another block follows in the same threads. */
+enum {
+	TALLY_BODY_BLOCK = 0,
+	TALLY_BODY_GRID = 3,
+	TALLY_BODY_OPERATIONS = 6,
+	TALLY_BODY_PERSISTENT = 6,
+	TALLY_BODY_EXTRA
+};
 
-/* The operations that those parameters replace, in their order. */
-extern const char *const tally_body_operations[TALLY_BODY_EXTRA];
+/* The operations that the first of those parameters replace, in their order. */
+extern const char *const tally_body_operations[TALLY_BODY_OPERATIONS];
 
 /* The body of a kernel that has one (`K.body`), or NULL. */
 LLVMValueRef tally_body_of(LLVMModuleRef module, LLVMValueRef kernel);
@@ -25,9 +32,15 @@ LLVMValueRef tally_body_of(LLVMModuleRef module, LLVMValueRef kernel);
 LLVMValueRef tally_wrapper_create(LLVMModuleRef module, LLVMValueRef kernel, const char *name,
 				  bool launch);
 
-/* Builds the call of `body` from `wrapper` with its parameters and these six values. */
+/* Builds the call of `body` from `wrapper` with its parameters and these values. */
 void tally_wrapper_call(LLVMBuilderRef builder, LLVMValueRef wrapper, LLVMValueRef body,
 			LLVMValueRef extra[TALLY_BODY_EXTRA]);
+
+/* Makes `body` one after which its threads can run another block, where it is no such body yet.
+ * `meet`: its threads may miss each other at barriers, and have to end with tally.persist.finish.
+ * False with the reason when it cannot be one, or with an error (no reason) out of memory. */
+bool tally_make_persistent(LLVMValueRef body, bool *meet, const char **reason,
+			   struct tally_error *error);
 
 /* Marks `kernel` as not to be transformed; an error when the options require all. */
 bool tally_refuse(LLVMValueRef kernel, const char *reason, const struct tally_pass_options *options,

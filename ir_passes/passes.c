@@ -58,7 +58,8 @@ bool tally_passes_run(LLVMModuleRef module, const struct tally_pass_options *opt
 static const struct {
 	const char *name;
 	unsigned bit;
-} transforms[] = {{"slice", TALLY_SLICE}, {"guard", TALLY_GUARD}, {"none", 0}};
+} transforms[] = {
+	{"slice", TALLY_SLICE}, {"guard", TALLY_GUARD}, {"persist", TALLY_PERSIST}, {"none", 0}};
 
 bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error *error)
 {
@@ -74,9 +75,10 @@ bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error 
 			    !strncmp(transforms[k].name, text, length))
 				break;
 		if (k == count)
-			return tally_fail(error,
-					  "unknown transform '%.*s' (known: slice, guard, none)",
-					  (int)length, text);
+			return tally_fail(
+				error,
+				"unknown transform '%.*s' (known: slice, guard, persist, none)",
+				(int)length, text);
 		*set |= transforms[k].bit;
 		none |= !transforms[k].bit;
 		text += length;

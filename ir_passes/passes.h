@@ -12,10 +12,12 @@
 enum tally_transform {
 	TALLY_SLICE = 1,
 	TALLY_GUARD = 2,
+	TALLY_PERSIST = 4, /* a variant of its own beside that of the others */
 };
 
 struct tally_pass_options {
-	unsigned transforms;	 /* set of enum tally_transform: one combined variant per kernel */
+	unsigned transforms;	 /* set of enum tally_transform: one variant of slice and guard
+				    per kernel, one of persist */
 	const char *kernel;	 /* only this kernel, or NULL for all: the others are dropped */
 	const char *print_after; /* pass name, or NULL: its output goes to stderr as text */
 	bool verify;		 /* run the verifier after each pass */
@@ -31,7 +33,7 @@ tally_pass tally_pass_select;  /* keeps only options->kernel and what it reaches
 tally_pass tally_pass_refuse;  /* marks kernels that must run whole ("tally.refuse") */
 tally_pass tally_pass_inline;  /* device functions that read block ids into their kernels */
 tally_pass tally_pass_body;    /* kernel -> body + plain wrapper */
-tally_pass tally_pass_variant; /* adds K$slice, K$guard or K$slice_guard */
+tally_pass tally_pass_variant; /* adds K$slice, K$guard or K$slice_guard; K$persist */
 
 struct tally_pass_entry {
 	const char *name; /* for --print-after */

@@ -16,9 +16,9 @@ static const char *reason_in_asm(LLVMValueRef function)
 			if (!callee || !LLVMIsAInlineAsm(callee))
 				continue;
 			text = LLVMGetInlineAsmAsmString(callee, &length);
-			const char *reason = tally_asm_needs_whole(text, length);
-			if (reason)
-				return reason;
+			const struct tally_asm_sign *sign = tally_asm_sign(text, length);
+			if (sign && sign->whole)
+				return tally_class_texts[sign->class].reason;
 		}
 	}
 	return NULL;
@@ -31,7 +31,7 @@ static const char *find_reason(LLVMModuleRef module, LLVMValueRef kernel)
 	const char *reason = NULL;
 
 	if (tally_attribute(kernel, TALLY_ATTR_CLUSTER))
-		return "its blocks work together in clusters";
+		return tally_class_texts[TALLY_CLASS_CLUSTER].reason;
 	if (tally_attribute(kernel, TALLY_ATTR_VARIANT))
 		return "it is transformed already";
 	/* Only what is locked to a vendor holds asm. */

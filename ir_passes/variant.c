@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pass `variant`: adds K$slice, K$guard or K$slice_guard, thin wrappers over K's body. */
+/* Pass `variant`: adds K$slice, K$guard or K$slice_guard, and K$persist, thin wrappers over K's
+ * body.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +16,7 @@ struct wrapper {
 	LLVMContextRef context;
 	LLVMBuilderRef builder;
 	LLVMValueRef function, launch;
-	LLVMTypeRef i32, i64;
+	LLVMTypeRef i1, i32, i64;
 	LLVMValueRef control, lo, hi, grid[3];
 	LLVMValueRef linear, block[3];
 };
@@ -92,39 +94,106 @@ static void linear_from_block(struct wrapper *w)
 	w->linear = LLVMBuildAdd(b, u, w->block[0], "linear");
 }
 
+static LLVMValueRef control_pointer(struct wrapper *w)
+{
+	LLVMTypeRef global = LLVMPointerTypeInContext(w->context, TALLY_AS_GLOBAL);
+	LLVMTypeRef generic = LLVMPointerTypeInContext(w->context, TALLY_AS_GENERIC);
+
+	return LLVMBuildAddrSpaceCast(
+		w->builder, LLVMBuildIntToPtr(w->builder, w->control, global, ""), generic, "");
+}
+
+/* lo <= u < hi as one unsigned comparison. */
+static LLVMValueRef in_range(struct wrapper *w)
+{
+	LLVMBuilderRef b = w->builder;
+	LLVMValueRef offset = LLVMBuildSub(b, w->linear, w->lo, "");
+
+	return LLVMBuildICmp(b, LLVMIntULT, offset, LLVMBuildSub(b, w->hi, w->lo, ""), "in.range");
+}
+
 /* Branches to `leave` when this block is out of range or the guard says no. */
 static void build_guard(struct wrapper *w, LLVMBasicBlockRef leave)
 {
 	LLVMBuilderRef b = w->builder;
 	LLVMBasicBlockRef inside = append(w, "inside"), ask = append(w, "ask"),
 			  go = append(w, "run");
-	LLVMValueRef offset = LLVMBuildSub(b, w->linear, w->lo, "");
-	LLVMValueRef count = LLVMBuildSub(b, w->hi, w->lo, "");
-	LLVMValueRef arguments[2], enter, address;
-	LLVMTypeRef global = LLVMPointerTypeInContext(w->context, TALLY_AS_GLOBAL);
-	LLVMTypeRef generic = LLVMPointerTypeInContext(w->context, TALLY_AS_GENERIC);
+	LLVMValueRef arguments[2], enter;
 
-	/* lo <= u < hi as one unsigned comparison. */
-	LLVMBuildCondBr(b, LLVMBuildICmp(b, LLVMIntULT, offset, count, "in.range"), inside, leave);
+	LLVMBuildCondBr(b, in_range(w), inside, leave);
 	LLVMPositionBuilderAtEnd(b, inside);
 	LLVMBuildCondBr(b,
 			LLVMBuildICmp(b, LLVMIntEQ, w->control, LLVMConstNull(w->i64), "unguarded"),
 			go, ask);
 
 	LLVMPositionBuilderAtEnd(b, ask);
-	address = LLVMBuildIntToPtr(b, w->control, global, "");
-	arguments[0] = LLVMBuildAddrSpaceCast(b, address, generic, "");
+	arguments[0] = control_pointer(w);
 	arguments[1] = w->linear;
 	enter = tally_build_operation(b, w->module, "tally.guard.enter", arguments, 2);
 	LLVMBuildCondBr(b, enter, go, leave);
 	LLVMPositionBuilderAtEnd(b, go);
 }
 
+static void call_body(struct wrapper *w, LLVMValueRef body, bool persistent)
+{
+	LLVMValueRef extra[TALLY_BODY_EXTRA];
+
+	memcpy(extra + TALLY_BODY_BLOCK, w->block, sizeof w->block);
+	memcpy(extra + TALLY_BODY_GRID, w->grid, sizeof w->grid);
+	extra[TALLY_BODY_PERSISTENT] = LLVMConstInt(w->i1, persistent, 0);
+	tally_wrapper_call(w->builder, w->function, body, extra);
+}
+
+/*
+ * persist: every block of the launch is a worker that runs one block of the original grid after
+ * another: the next one of the control block's counter, or, without one, every so-many-eth.
+ */
+static void build_worker(struct wrapper *w, LLVMValueRef body, bool meet)
+{
+	LLVMBuilderRef b = w->builder;
+	LLVMBasicBlockRef entry = append(w, "entry"), next = append(w, "next"),
+			  run = append(w, "run"), leave = append(w, "leave"), from[2];
+	LLVMValueRef control, id, workers, mine, round, arguments[3], first[2], rounds[2];
+
+	LLVMPositionBuilderAtEnd(b, leave);
+	LLVMBuildRetVoid(b);
+	LLVMPositionBuilderAtEnd(b, entry);
+	load_launch(w);
+	control = control_pointer(w);
+	id = tally_build_operation(b, w->module, tally_body_operations[TALLY_BODY_BLOCK], NULL, 0);
+	workers = tally_build_operation(b, w->module, tally_body_operations[TALLY_BODY_GRID], NULL,
+					0);
+	first[0] = LLVMBuildAdd(b, w->lo, id, "");
+	rounds[0] = LLVMConstNull(w->i32);
+	from[0] = entry;
+	LLVMBuildBr(b, next);
+
+	LLVMPositionBuilderAtEnd(b, next);
+	mine = LLVMBuildPhi(b, w->i32, "mine");
+	round = LLVMBuildPhi(b, w->i32, "round");
+	arguments[0] = control;
+	arguments[1] = mine;
+	arguments[2] = round;
+	w->linear = tally_build_operation(b, w->module, "tally.persist.next", arguments, 3);
+	LLVMBuildCondBr(b, in_range(w), run, leave);
+
+	LLVMPositionBuilderAtEnd(b, run);
+	block_from_linear(w);
+	call_body(w, body, true);
+	if (meet)
+		tally_build_operation(b, w->module, "tally.persist.finish", NULL, 0);
+	first[1] = LLVMBuildAdd(b, mine, workers, "");
+	rounds[1] = LLVMBuildAdd(b, round, LLVMConstInt(w->i32, 1, 0), "");
+	from[1] = LLVMGetInsertBlock(b);
+	LLVMBuildBr(b, next);
+	LLVMAddIncoming(mine, first, from, 2);
+	LLVMAddIncoming(round, rounds, from, 2);
+}
+
 static void build_blocks(struct wrapper *w, LLVMValueRef body, unsigned transforms)
 {
 	LLVMBuilderRef b = w->builder;
 	LLVMBasicBlockRef entry = append(w, "entry"), leave = append(w, "leave");
-	LLVMValueRef extra[TALLY_BODY_EXTRA];
 
 	LLVMPositionBuilderAtEnd(b, leave);
 	LLVMBuildRetVoid(b);
@@ -143,9 +212,7 @@ static void build_blocks(struct wrapper *w, LLVMValueRef body, unsigned transfor
 	/* After the decision: a block that is skipped divides nothing. */
 	if (transforms & TALLY_SLICE)
 		block_from_linear(w);
-	memcpy(extra + TALLY_BODY_BLOCK, w->block, sizeof w->block);
-	memcpy(extra + TALLY_BODY_GRID, w->grid, sizeof w->grid);
-	tally_wrapper_call(b, w->function, body, extra);
+	call_body(w, body, false);
 	LLVMBuildBr(b, leave);
 }
 
@@ -156,29 +223,67 @@ static const struct {
 	[TALLY_SLICE] = {"$slice", "slice"},
 	[TALLY_GUARD] = {"$guard", "guard"},
 	[TALLY_SLICE | TALLY_GUARD] = {"$slice_guard", "slice,guard"},
+	[TALLY_PERSIST] = {"$persist", "persist"},
 };
 
-static bool add_variant(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef body,
-			unsigned transforms, struct tally_error *error)
+/* An empty variant; the builder is the caller's to dispose. */
+static bool create(struct wrapper *w, LLVMModuleRef module, LLVMValueRef kernel,
+		   unsigned transforms, struct tally_error *error)
 {
-	struct wrapper w = {.module = module, .context = LLVMGetModuleContext(module)};
 	size_t length;
 	const char *original = LLVMGetValueName2(kernel, &length);
 	char name[4096];
 
+	*w = (struct wrapper){.module = module, .context = LLVMGetModuleContext(module)};
 	snprintf(name, sizeof name, "%s%s", original, variants[transforms].suffix);
 	if (LLVMGetNamedFunction(module, name))
 		return tally_fail(error, "kernel '%s' exists already", name);
-	w.function = tally_wrapper_create(module, kernel, name, true);
-	if (!w.function)
+	w->function = tally_wrapper_create(module, kernel, name, true);
+	if (!w->function)
 		return tally_fail(error, "out of memory");
-	tally_attribute_set(w.function, TALLY_ATTR_VARIANT, variants[transforms].attribute);
-	tally_attribute_set(w.function, TALLY_ATTR_OF, original);
-	w.launch = LLVMGetParam(w.function, LLVMCountParams(w.function) - 1);
-	w.i32 = LLVMInt32TypeInContext(w.context);
-	w.i64 = LLVMInt64TypeInContext(w.context);
-	w.builder = LLVMCreateBuilderInContext(w.context);
+	tally_attribute_set(w->function, TALLY_ATTR_VARIANT, variants[transforms].attribute);
+	tally_attribute_set(w->function, TALLY_ATTR_OF, original);
+	w->launch = LLVMGetParam(w->function, LLVMCountParams(w->function) - 1);
+	w->i1 = LLVMInt1TypeInContext(w->context);
+	w->i32 = LLVMInt32TypeInContext(w->context);
+	w->i64 = LLVMInt64TypeInContext(w->context);
+	w->builder = LLVMCreateBuilderInContext(w->context);
+	return true;
+}
+
+static bool add_blocks(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef body,
+		       unsigned transforms, struct tally_error *error)
+{
+	struct wrapper w;
+
+	if (!create(&w, module, kernel, transforms, error))
+		return false;
 	build_blocks(&w, body, transforms);
+	LLVMDisposeBuilder(w.builder);
+	return true;
+}
+
+/* A kernel whose blocks cannot follow each other in the same threads goes without; that is an error
+ * only where nothing else was asked for. */
+static bool add_worker(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef body,
+		       const struct tally_pass_options *options, struct tally_error *error)
+{
+	const char *reason;
+	struct wrapper w;
+	bool meet;
+
+	if (!tally_make_persistent(body, &meet, &reason, error)) {
+		if (!reason)
+			return false;
+		if (options->required && options->transforms == TALLY_PERSIST)
+			return tally_fail(error, "kernel '%s' cannot be made persistent: %s",
+					  tally_name(kernel), reason);
+		tally_attribute_set(kernel, TALLY_ATTR_WHOLE, reason);
+		return true;
+	}
+	if (!create(&w, module, kernel, TALLY_PERSIST, error))
+		return false;
+	build_worker(&w, body, meet);
 	LLVMDisposeBuilder(w.builder);
 	return true;
 }
@@ -186,6 +291,8 @@ static bool add_variant(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef 
 bool tally_pass_variant(LLVMModuleRef module, const struct tally_pass_options *options,
 			struct tally_error *error)
 {
+	unsigned blocks = options->transforms & (TALLY_SLICE | TALLY_GUARD);
+
 	if (!options->transforms)
 		return true;
 	TALLY_EACH_FUNCTION (module, kernel) {
@@ -194,7 +301,12 @@ bool tally_pass_variant(LLVMModuleRef module, const struct tally_pass_options *o
 		if (!tally_is_kernel(kernel) || tally_attribute(kernel, TALLY_ATTR_VARIANT))
 			continue;
 		body = tally_body_of(module, kernel);
-		if (body && !add_variant(module, kernel, body, options->transforms, error))
+		if (!body)
+			continue;
+		if (blocks && !add_blocks(module, kernel, body, blocks, error))
+			return false;
+		if (options->transforms & TALLY_PERSIST &&
+		    !add_worker(module, kernel, body, options, error))
 			return false;
 	}
 	return true;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The portable library: the guard's decision against launch_abi.h's, flushing, lane masks, and the
- * lane reductions on a simulated warp. */
+/* The portable library: flushing, lane masks, and the lane reductions on a simulated warp. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "ir_passes/launch_abi.h"
 #include "tests/ir_passes/ir_test.h"
 #include "tests/ir_passes/jit.h"
 
@@ -30,7 +28,6 @@ static const char machine[] =
 	" %i = zext i32 %b to i64\n %p = getelementptr i32, ptr @values, i64 %i\n"
 	" %x = load i32, ptr %p\n %r = insertvalue { i32, i1 } poison, i32 %x, 0\n"
 	" ret { i32, i1 } %r }\n"
-	"define i1 @tally.barrier.or(i32 %a, i32 %b, i1 %p) {\n ret i1 %p }\n"
 #define XYZ(name, table)                                                                           \
 	"define i32 @tally." name ".x() {\n %v = load i32, ptr @" table "\n ret i32 %v }\n"        \
 	"define i32 @tally." name ".y() {\n %v = load i32, ptr getelementptr (i32, ptr @" table    \
@@ -53,53 +50,6 @@ static uint64_t random64(void)
 	state ^= state << 13;
 	state ^= state >> 7;
 	return state ^= state << 17;
-}
-
-/* Every order of a few blocks, the gate closing anywhere: the same answers, words and mailboxes. */
-static void guard_decides_as_the_reference(void **unused)
-{
-	bool (*decide)(struct tally_control *, uint32_t) =
-		(void *)ir_jit_lookup(jit, "tally.guard.enter");
-
-	for (unsigned n = 0; n < 20000; n++) {
-		uint32_t total = 1 + (uint32_t)random64() % 6, gate = 0;
-		uint32_t lo = (uint32_t)random64() % total;
-		uint32_t broken[2] = {random64() % 8 == 0};
-		uint64_t mailbox[2] = {0, 0};
-		struct tally_control control[2];
-
-		broken[1] = broken[0];
-		for (int k = 0; k < 2; k++)
-			control[k] = (struct tally_control){.word = lo,
-							    .gate = (uintptr_t)&gate,
-							    .broken = (uintptr_t)&broken[k],
-							    .mailbox = (uintptr_t)&mailbox[k],
-							    .sequence = 1 + n,
-							    .hi = total};
-		for (unsigned step = 0; step < 8; step++) {
-			uint32_t u = lo + (uint32_t)random64() % (total - lo);
-
-			gate |= random64() % 6 == 0;
-			assert_int_equal(decide(&control[0], u) & 1,
-					 tally_guard_enter(&control[1], u));
-			assert_int_equal(control[0].word, control[1].word);
-			assert_int_equal(broken[0], broken[1]);
-			assert_int_equal(mailbox[0], mailbox[1]);
-		}
-	}
-}
-
-static void only_thread_zero_asks(void **unused)
-{
-	bool (*enter)(void *, uint32_t) = (void *)ir_jit_lookup(jit, "tally.guard.enter");
-	uint32_t *tid = ir_jit_lookup(jit, "tid");
-
-	for (int k = 0; k < 3; k++) {
-		tid[k] = 1;
-		/* Would fault if it read the control block. */
-		assert_false(enter(NULL, 0) & 1);
-		tid[k] = 0;
-	}
 }
 
 static uint32_t fold(int op, uint32_t a, uint32_t b)
@@ -224,8 +174,6 @@ static int teardown(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guard_decides_as_the_reference),
-		cmocka_unit_test(only_thread_zero_asks),
 		cmocka_unit_test(reductions_fold_the_mask),
 		cmocka_unit_test(lane_masks),
 		cmocka_unit_test(warps_are_counted),

@@ -46,7 +46,9 @@ static const char machine[] =
 				     "2") "define i1 @tally.guard.enter(ptr %c, i32 %u) {\n"
 					  "  %n = load i32, ptr @asked\n  %m = add i32 %n, 1\n  "
 					  "store i32 %m, ptr @asked\n"
-					  "  %r = trunc i32 %u to i1\n  ret i1 %r }\n";
+					  "  %r = trunc i32 %u to i1\n  ret i1 %r }\n"
+					  "define i32 @tally.persist.next(ptr %c, i32 %u, i32 %r) "
+					  "{\n  ret i32 %u }\n";
 
 typedef void entry(uint32_t *counts, struct tally_launch launch);
 
@@ -114,6 +116,29 @@ static void ranges_run_exactly(void **state)
 	}
 }
 
+/* Workers without a counter: however many there are, they share the range out. */
+static void workers_share_a_range(void **state)
+{
+	struct ir_jit *jit = compile(TALLY_PERSIST);
+	entry *run = (entry *)ir_jit_lookup(jit, "k$persist");
+	uint32_t *id = ir_jit_lookup(jit, "id"), *grid = ir_jit_lookup(jit, "grid");
+
+	for (uint32_t lo = 0; lo <= BLOCKS; lo++)
+		for (uint32_t hi = lo; hi <= BLOCKS; hi++)
+			for (uint32_t workers = 1; workers < 6; workers++) {
+				struct tally_launch launch = {0, lo, hi, {X, Y, Z}, 0};
+				uint32_t counts[BLOCKS + 2] = {0};
+
+				grid[0] = workers;
+				grid[1] = grid[2] = 1;
+				for (id[0] = 0; id[0] < workers; id[0]++)
+					run(counts, launch);
+				for (uint32_t u = 0; u < BLOCKS + 2; u++)
+					assert_int_equal(counts[u], u >= lo && u < hi);
+			}
+	ir_jit_destroy(jit);
+}
+
 /* Every sign in inline asm that blocks belong together, with the reason that is given for it. */
 static void asm_shows_whole_grids(void **state)
 {
@@ -154,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ranges_run_exactly),
+		cmocka_unit_test(workers_share_a_range),
 		cmocka_unit_test(asm_shows_whole_grids),
 	};
 

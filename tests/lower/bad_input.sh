@@ -19,6 +19,9 @@ refused "no pass 'bodies'" "$vadd" --target sm_80 --print-after bodies -o out
 refused "more than one input" "$vadd" "$vadd" --target sm_80 -o out
 refused "no kernel 'vsub' (there is: vadd)" "$vadd" --target sm_80 --kernel vsub -o out
 
+printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { bar.arrive 1, 64; ret; }\n' >arrive.ptx
+refused "kernel 'k' cannot be made persistent: threads arrive" arrive.ptx --target sm_80 --transform persist -o out
+
 # Files.
 refused "missing.bc" missing.bc --target sm_80 -o out
 refused "$work" "$work" --target sm_80 -o out
@@ -39,6 +42,8 @@ refused "mag ic" $'mag\nic' --target sm_80 -o out
 # Options that contradict each other.
 refused "-o does not go with it" "$vadd" --list -o out
 refused "--target does not go with it" "$vadd" --list --target sm_80
+refused "--transform does not go with it" "$vadd" --classify --transform slice
+refused "--classify does not go with it" "$vadd" --classify --list
 refused "'none' does not go with others" "$vadd" --target sm_80 --transform slice,none -o out
 
 # Without an end, or as good as.

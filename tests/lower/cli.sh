@@ -5,7 +5,7 @@ source "$TALLY_SOURCE/tests/lower/common.sh" || exit 1
 vadd=$TALLY_SOURCE/tests/lower/vadd.ll
 
 works --help >help.txt
-for option in --target --transform --kernel --emit --list --keep-going --print-after --verify --stats --timeout --version; do
+for option in --target --transform --kernel --emit --list --classify --keep-going --print-after --verify --stats --timeout --version; do
 	holds help.txt $option
 done
 # Every option of the manual is one of the program, and the other way round.
@@ -63,4 +63,32 @@ holds list.txt 'kernel other'
 works two.ll --target sm_80 --kernel other -o one.ptx
 holds one.ptx '.entry other('
 lacks one.ptx '.entry vadd('
+
+# --classify: what each kernel takes, and why not more.
+works two.ll --classify >classes.txt
+[ "$(grep -c 'transforms: slice, guard, persist' classes.txt)" = 2 ] || fail "--classify: two plain kernels"
+cat >spins.ptx <<'END'
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry spins(.param .u64 p) {
+	.reg .pred %q;
+	.reg .b32 %r;
+	.reg .b64 %a;
+	ld.param.u64 %a, [p];
+again:
+	ld.acquire.gpu.global.u32 %r, [%a];
+	setp.eq.u32 %q, %r, 0;
+	@%q bra again;
+	bar.arrive 1, 64;
+	ret;
+}
+END
+works spins.ptx --classify >classes.txt
+lacks classes.txt 'guard, persist'
+holds classes.txt 'no persist: it waits for other blocks'
+holds classes.txt 'look-back: '
+holds classes.txt 'warp-specialised: '
+works "$vadd" --classify --target sm_80 >classes.txt
+holds classes.txt 'kernel vadd'
 echo ok

@@ -16,7 +16,7 @@ for target in $targets; do
 done
 
 # Each transform has its own entry, and the original stays.
-for pair in slice:slice guard:guard slice,guard:slice_guard; do
+for pair in slice:slice guard:guard slice,guard:slice_guard persist:persist slice,guard,persist:slice_guard slice,guard,persist:persist; do
 	works "$here/vadd.ll" --target sm_80 --transform "${pair%%:*}" -o vadd.ptx
 	holds vadd.ptx '.visible .entry vadd('
 	holds vadd.ptx ".visible .entry vadd\$${pair##*:}("

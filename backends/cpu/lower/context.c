@@ -14,7 +14,7 @@ enum { MOST_STEPS = 12 };
 
 struct context {
 	struct cpu_lowering *l;
-	struct cpu_flow *flow;
+	struct tally_flow *flow;
 	struct cpu_context_layout *layout;
 	bool failed;
 };
@@ -246,7 +246,7 @@ static bool add_own(LLVMValueRef i, void *data)
 	return add_slot(c, i, LLVMGetAllocatedType(i), false, true);
 }
 
-bool cpu_make_context(struct cpu_lowering *l, struct cpu_flow *flow,
+bool cpu_make_context(struct cpu_lowering *l, struct tally_flow *flow,
 		      struct cpu_context_layout *layout)
 {
 	struct context c = {l, flow, layout, false};

@@ -11,6 +11,7 @@
 
 #include "backends/backend.h"
 #include "backends/cpu/kernel_abi.h"
+#include "ir_passes/flow.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
@@ -91,30 +92,14 @@ bool cpu_make_table(struct cpu_lowering *l);
 /* emit.c: bytes in the form that was asked for. */
 bool cpu_emit(struct cpu_lowering *l, struct tally_buffer *out);
 
-/* uniform.c: the flow of a thread function whose blocks end at its barriers (each barrier is the
- * last thing before a plain branch, and what it branches to has no other way in). */
-struct cpu_flow {
-	LLVMValueRef function;
-	LLVMBasicBlockRef *blocks; /* all of the function, by address */
-	size_t count;
-	bool *meets;	      /* ends in a barrier  */
-	size_t *after;	      /* immediate post-dominator; count: the end; CPU_NOWHERE: none */
-	size_t *from, *preds; /* block b's predecessors: preds[from[b]] to preds[from[b + 1]] */
-	unsigned char *seen;  /* of the last walk; bit 0: reached, bit 1: past a barrier */
-	size_t *stack;
-	struct tally_set divergent; /* values that may differ from thread to thread */
-};
-#define CPU_NOWHERE SIZE_MAX
-bool cpu_flow_open(struct cpu_lowering *l, LLVMValueRef function, struct cpu_flow *flow);
-void cpu_flow_close(struct cpu_flow *flow);
-size_t cpu_flow_index(const struct cpu_flow *flow, LLVMBasicBlockRef block);
-/* Finds the divergent values. Returns whether all threads come to the same barriers in the same
- * order. */
-bool cpu_flow_diverge(struct cpu_flow *flow);
+/* uniform.c: the rules for a thread function whose blocks end at its barriers (each barrier is the
+ * last thing before a plain branch, and what it branches to has no other way in). Of its walks'
+ * marks bit 0 says reached, bit 1 past a barrier. */
+extern const struct tally_flow_rules cpu_flow_rules;
 /* Marks in `seen` what can be reached from the end of `block` without coming through it again. */
-void cpu_flow_reach(struct cpu_flow *flow, LLVMBasicBlockRef block);
+void cpu_flow_reach(struct tally_flow *flow, LLVMBasicBlockRef block);
 /* After that, for a value of the block: whether a barrier can lie between it and this use. */
-bool cpu_flow_crosses(const struct cpu_flow *flow, LLVMValueRef value, LLVMUseRef use);
+bool cpu_flow_crosses(const struct tally_flow *flow, LLVMValueRef value, LLVMUseRef use);
 
 /* context.c: values that live across a barrier become slots. */
 struct cpu_slot {
@@ -131,7 +116,7 @@ struct cpu_context_layout {
 	uint64_t once_bytes, thread_bytes;
 };
 enum { CPU_ONCE_ARRIVED = 16 }; /* bytes at its start: threads counted in a barrier */
-bool cpu_make_context(struct cpu_lowering *l, struct cpu_flow *flow,
+bool cpu_make_context(struct cpu_lowering *l, struct tally_flow *flow,
 		      struct cpu_context_layout *layout);
 
 /* region.c: region `index` as a function for one thread,
@@ -140,7 +125,7 @@ bool cpu_make_context(struct cpu_lowering *l, struct cpu_flow *flow,
  * returns the region that comes next, or 0. `next` has the region's number for each block that one
  * starts at, else 0. NULL when out of memory. */
 LLVMValueRef cpu_make_region(struct cpu_lowering *l, struct cpu_kernel *kernel,
-			     struct cpu_flow *flow, const struct cpu_context_layout *layout,
+			     struct tally_flow *flow, const struct cpu_context_layout *layout,
 			     size_t start, const unsigned *next, unsigned index);
 
 /* Helpers. */

@@ -29,7 +29,7 @@ struct pair {
 
 struct region {
 	struct cpu_lowering *l;
-	struct cpu_flow *flow;
+	struct tally_flow *flow;
 	const struct cpu_context_layout *layout;
 	LLVMValueRef function;
 	LLVMBasicBlockRef *copies; /* by block of the flow; NULL: not in the region */
@@ -81,7 +81,7 @@ static size_t find_blocks(struct region *r, size_t start)
 		LLVMValueRef end = LLVMGetBasicBlockTerminator(r->flow->blocks[b]);
 
 		for (unsigned s = 0; !r->flow->meets[b] && s < LLVMGetNumSuccessors(end); s++) {
-			size_t n = cpu_flow_index(r->flow, LLVMGetSuccessor(end, s));
+			size_t n = tally_flow_index(r->flow, LLVMGetSuccessor(end, s));
 
 			if (!r->flow->seen[n]) {
 				r->flow->seen[n] = 1;
@@ -90,7 +90,7 @@ static size_t find_blocks(struct region *r, size_t start)
 		}
 	}
 	TALLY_EACH_BLOCK (r->flow->function, block) {
-		size_t b = cpu_flow_index(r->flow, block);
+		size_t b = tally_flow_index(r->flow, block);
 
 		if (!r->flow->seen[b])
 			continue;
@@ -109,7 +109,7 @@ static void find_slots(struct region *r, bool *named)
 
 		TALLY_EACH_USE (variable, use) {
 			LLVMValueRef user = LLVMGetUser(use);
-			size_t b = cpu_flow_index(r->flow, LLVMGetInstructionParent(user));
+			size_t b = tally_flow_index(r->flow, LLVMGetInstructionParent(user));
 
 			if (LLVMIsAPHINode(user))
 				named[s] = true;
@@ -237,7 +237,7 @@ static void connect_phi(struct region *r, LLVMValueRef i, LLVMValueRef copy)
 {
 	for (unsigned k = 0; k < LLVMCountIncoming(i); k++) {
 		LLVMBasicBlockRef from =
-			r->copies[cpu_flow_index(r->flow, LLVMGetIncomingBlock(i, k))];
+			r->copies[tally_flow_index(r->flow, LLVMGetIncomingBlock(i, k))];
 		LLVMValueRef value = copy_of(r, LLVMGetIncomingValue(i, k));
 
 		if (from)
@@ -266,7 +266,7 @@ static void end_block(struct region *r, size_t index)
 	if (r->flow->meets[index] || LLVMIsAReturnInst(end)) {
 		if (r->flow->meets[index]) {
 			arrive(r, LLVMGetPreviousInstruction(end));
-			next = r->next[cpu_flow_index(r->flow, LLVMGetSuccessor(end, 0))];
+			next = r->next[tally_flow_index(r->flow, LLVMGetSuccessor(end, 0))];
 		}
 		close_slots(r);
 		LLVMBuildRet(b, LLVMConstInt(r->l->i32, next, 0));
@@ -277,7 +277,7 @@ static void end_block(struct region *r, size_t index)
 	connect(r, end, copy);
 	for (unsigned s = 0; s < LLVMGetNumSuccessors(end); s++)
 		LLVMSetSuccessor(copy, s,
-				 r->copies[cpu_flow_index(r->flow, LLVMGetSuccessor(end, s))]);
+				 r->copies[tally_flow_index(r->flow, LLVMGetSuccessor(end, s))]);
 }
 
 static void copy_blocks(struct region *r)
@@ -333,7 +333,7 @@ static bool fill(struct region *r, size_t start)
 }
 
 LLVMValueRef cpu_make_region(struct cpu_lowering *l, struct cpu_kernel *kernel,
-			     struct cpu_flow *flow, const struct cpu_context_layout *layout,
+			     struct tally_flow *flow, const struct cpu_context_layout *layout,
 			     size_t start, const unsigned *next, unsigned index)
 {
 	LLVMTypeRef params[REGION_PARAM_COUNT] = {l->ptr, l->ptr, l->ptr, l->ptr, l->ptr,

@@ -347,7 +347,7 @@ static bool replace_suspension(LLVMValueRef i, void *data)
 }
 
 /* Numbers the regions: 0 starts at the entry, the others behind the barriers. Returns how many. */
-static unsigned number_regions(const struct cpu_flow *flow, unsigned *next)
+static unsigned number_regions(const struct tally_flow *flow, unsigned *next)
 {
 	unsigned count = 1;
 
@@ -355,7 +355,7 @@ static unsigned number_regions(const struct cpu_flow *flow, unsigned *next)
 		LLVMValueRef end = LLVMGetBasicBlockTerminator(flow->blocks[b]);
 
 		if (flow->meets[b])
-			next[cpu_flow_index(flow, LLVMGetSuccessor(end, 0))] = count++;
+			next[tally_flow_index(flow, LLVMGetSuccessor(end, 0))] = count++;
 	}
 	return count;
 }
@@ -468,7 +468,7 @@ static bool join(struct cpu_lowering *l, struct cpu_kernel *kernel, unsigned cou
 	       (l->options->optimise <= 0 || cpu_run_passes(l, kernel, kernel->entry, passes));
 }
 
-static bool make_block(struct cpu_lowering *l, struct cpu_kernel *kernel, struct cpu_flow *flow)
+static bool make_block(struct cpu_lowering *l, struct cpu_kernel *kernel, struct tally_flow *flow)
 {
 	struct cpu_context_layout layout = {0};
 	unsigned *next = calloc(flow->count + 1, sizeof *next), count;
@@ -481,7 +481,7 @@ static bool make_block(struct cpu_lowering *l, struct cpu_kernel *kernel, struct
 		if (next[b])
 			starts[next[b]] = b;
 	if (ok)
-		starts[0] = cpu_flow_index(flow, LLVMGetEntryBasicBlock(flow->function));
+		starts[0] = tally_flow_index(flow, LLVMGetEntryBasicBlock(flow->function));
 	for (unsigned r = 0; ok && r < count; r++)
 		ok = cpu_make_region(l, kernel, flow, &layout, starts[r], next, r) ||
 		     tally_fail(l->error, "out of memory");
@@ -496,7 +496,7 @@ static bool make_block(struct cpu_lowering *l, struct cpu_kernel *kernel, struct
 bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel)
 {
 	LLVMValueRef thread = kernel->thread;
-	struct cpu_flow flow = {0};
+	struct tally_flow flow = {0};
 	bool ok;
 
 	kernel->reason = l->options->coroutines ? "asked for" : check_body(thread);
@@ -505,20 +505,21 @@ bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel)
 	if (!tally_visit_instructions(thread, hoist_field, l))
 		return tally_fail(l->error, "out of memory");
 	ok = cpu_run_passes(l, kernel, thread, "early-cse") &&
-	     tally_visit_instructions(thread, split_after, l) && cpu_flow_open(l, thread, &flow);
-	if (ok && !cpu_flow_diverge(&flow))
+	     tally_visit_instructions(thread, split_after, l) &&
+	     tally_flow_open(thread, &cpu_flow_rules, &flow) && tally_flow_diverge(&flow);
+	if (ok && !tally_flow_together(&flow))
 		kernel->reason = "a barrier that threads may not reach together";
-	cpu_flow_close(&flow);
+	tally_flow_close(&flow);
 	if (!ok || kernel->reason)
 		return ok || tally_fail(l->error, "out of memory");
 	if (!tally_visit_instructions(thread, replace_result, l) ||
 	    !tally_visit_instructions(thread, replace_suspension, l))
 		return tally_fail(l->error, "out of memory");
 	cpu_clear_addresses(l, thread);
-	ok = cpu_flow_open(l, thread, &flow) &&
-	     (cpu_flow_diverge(&flow) || tally_fail(l->error, "out of memory")) &&
+	ok = ((tally_flow_open(thread, &cpu_flow_rules, &flow) && tally_flow_diverge(&flow)) ||
+	      tally_fail(l->error, "out of memory")) &&
 	     make_block(l, kernel, &flow);
-	cpu_flow_close(&flow);
+	tally_flow_close(&flow);
 	kernel->record.flags |= TALLY_CPU_REGIONS;
 	return ok;
 }

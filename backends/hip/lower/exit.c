@@ -24,21 +24,8 @@ static void add_callers(struct tally_set *set, LLVMValueRef member)
 static bool replace_exit(LLVMValueRef instruction, void *data)
 {
 	const char *called = tally_called_name(instruction);
-	LLVMValueRef end;
-	LLVMBuilderRef builder;
 
-	if (!called || strcmp(called, "tally.exit"))
-		return true;
-	end = LLVMGetNextInstruction(instruction);
-	if (!end || LLVMGetInstructionOpcode(end) != LLVMUnreachable)
-		return false;
-	builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(instruction)));
-	LLVMPositionBuilderBefore(builder, end);
-	LLVMBuildRetVoid(builder);
-	LLVMDisposeBuilder(builder);
-	LLVMInstructionEraseFromParent(end);
-	LLVMInstructionEraseFromParent(instruction);
-	return true;
+	return !called || strcmp(called, "tally.exit") != 0 || tally_exit_to_return(instruction);
 }
 
 static bool refuse(LLVMValueRef function, struct tally_error *error)
