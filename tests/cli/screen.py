@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pseudo-terminal with a program in it, and what its screen shows."""
+import codecs
 import fcntl
 import os
 import pty
@@ -18,7 +19,8 @@ class Screen:
 
     def __init__(self, command, columns=80, rows=24, **environment):
         self.master, self.slave = pty.openpty()
-        self.raw = b""
+        self.raw, self.tail = b"", ""
+        self.decoder = codecs.getincrementaldecoder("utf-8")()
         self.size(columns, rows)
         self.before = termios.tcgetattr(self.slave)
         variables = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8", **environment}
@@ -44,7 +46,17 @@ class Screen:
         if ready:
             data = os.read(self.master, 65536)
             self.raw += data
-            self.draw(data.decode())
+            # A piece may end in the middle of a character or of a sequence.
+            text = self.tail + self.decoder.decode(data)
+            whole = re.sub(r"\x1b(\[[?0-9;]*)?$", "", text)
+            self.tail = text[len(whole) :]
+            self.draw(whole)
+        return bool(ready)
+
+    def settle(self):
+        """Until nothing comes any more."""
+        while self.feed(0.5):
+            pass
 
     def draw(self, text):
         pieces = re.findall(r"\x1b\[[?0-9;]*[A-Za-z]|[^\x1b]", text)

@@ -67,8 +67,10 @@ s.wait(lambda s: "page up/down" not in s.text())
 # Paused, nothing moves but what the user moves.
 s.keys("p")
 s.wait("[paused]")
+s.settle()
 trainer.stdin.write(b"+ 1000\n")
 trainer.stdin.flush()
+s.settle()
 frame = s.text()
 s.feed(0.5)
 assert s.text() == frame
