@@ -17,11 +17,15 @@ struct tally_command {
 int tally_command_run(int argc, char **argv);
 int tally_command_status(int argc, char **argv);
 int tally_command_top(int argc, char **argv);
+int tally_command_trace(int argc, char **argv);
 int tally_command_cache(int argc, char **argv);
 
 /* The error of an option that getopt_long() (with opterr = 0) did not like: `result` is what it
  * returned. Returns 1, the exit status. */
 int tally_command_bad_option(const char *command, int result, char **argv);
+
+/* Whether `text` is a number from `least` to `most`, and which. */
+bool tally_command_number(const char *text, double least, double most, double *value);
 
 /* The folder of this program's file, and the folder of Tally's libraries that belong to it:
  * ../lib/tally when installed, ../lib in a build tree. */

@@ -2,6 +2,7 @@
 /* tally: what a person types; finds the subcommand and hands over. */
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -11,6 +12,7 @@ static const struct tally_command commands[] = {
 	{"status", "show who shares the devices, who waits for whom, and what it cost",
 	 tally_command_status},
 	{"top", "the same, live: who runs, who waits, what the kernels run as", tally_command_top},
+	{"trace", "record what the programs do, for ui.perfetto.dev", tally_command_trace},
 #ifdef TALLY_HAVE_CACHE
 	{"cache", "show or clear the cache of compiled kernels", tally_command_cache},
 #endif
@@ -50,6 +52,14 @@ int tally_command_bad_option(const char *command, int result, char **argv)
 		fprintf(stderr, "%s: error: unknown or ambiguous option \"%s\" (see %s --help)\n",
 			command, option, command);
 	return 1;
+}
+
+bool tally_command_number(const char *text, double least, double most, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && !*end && *value >= least && *value <= most;
 }
 
 static int unknown(const char *name)

@@ -59,14 +59,6 @@ struct session {
 	bool gone;  /* the user wants to leave */
 };
 
-static bool parse_number(const char *text, double least, double most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= least && *value <= most;
-}
-
 static bool parse_sort(const char *text, enum top_sort *sort, struct tally_error *error)
 {
 	for (unsigned i = 0; i < TOP_SORTS; i++) {
@@ -86,11 +78,12 @@ static bool take_option(int option, struct settings *s, struct tally_error *erro
 
 	switch (option) {
 	case 'i':
-		return parse_number(optarg, 0.05, 3600, &s->interval_s) ||
+		return tally_command_number(optarg, 0.05, 3600, &s->interval_s) ||
 		       tally_fail(error, "--interval wants seconds from 0.05 to 3600, not \"%s\"",
 				  optarg);
 	case 'n':
-		if (!parse_number(optarg, 1, 1e9, &value) || value != (double)(unsigned long)value)
+		if (!tally_command_number(optarg, 1, 1e9, &value) ||
+		    value != (double)(unsigned long)value)
 			return tally_fail(error, "--frames wants a whole number from 1, not \"%s\"",
 					  optarg);
 		s->frames = (unsigned long)value;

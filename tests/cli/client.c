@@ -4,7 +4,10 @@
  * kernels, waits for its end.
  * usage: tally_test_client PRIORITY NAME active|idle [LAUNCHES [KERNEL...]]
  * LAUNCHES count for the program; each KERNEL (a symbol) has launched ten times that, in slices of
- * 128 blocks, 1 ms each, with 100 stops of 20 us. A line on stdin "+ N" adds N launches to both.
+ * 128 blocks, 1 ms each, with 100 stops of 20 us. On stdin:
+ *   + N                        adds N launches to both
+ *   wait, end-of-trace         answers when somebody records, when nobody does any more
+ *   EVENT STREAM KERNEL VALUE  records it (KERNEL 0: none); "active", "idle" tell the board, too
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,6 +40,21 @@ static void add_kernel(const char *symbol, unsigned long launches)
 	rows[row_count++] = row;
 }
 
+static void record(struct tally_client *client, const char *line)
+{
+	unsigned long value;
+	unsigned stream, row;
+	char word[16];
+
+	if (sscanf(line, "%15s %u %u %lu", word, &stream, &row, &value) != 4)
+		return;
+	for (int kind = 0; kind < TALLY_TRACE_KINDS; kind++)
+		if (!strcmp(word, tally_event_word(kind)))
+			tally_report_trace(report, kind, stream, row ? rows[row - 1] : NULL, value);
+	if (!strcmp(word, "active") || !strcmp(word, "idle"))
+		tally_client_set_active(client, *word == 'a');
+}
+
 int main(int argc, char **argv)
 {
 	struct tally_error error = {0};
@@ -65,6 +83,8 @@ int main(int argc, char **argv)
 		tally_error_print(&error, argv[0]);
 		return 1;
 	}
+	if (report)
+		tally_report_trace_until(report, tally_client_trace_until(client));
 	tally_client_set_active(client, !strcmp(argv[3], "active"));
 	struct tally_slot *slot = tally_client_slot(client);
 	atomic_store(&slot->launches, launches);
@@ -74,12 +94,27 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	/* Until the other end of stdin closes. */
 	while (fgets(line, sizeof line, stdin)) {
-		if (sscanf(line, "+ %lu", &launches) != 1)
-			continue;
-		atomic_fetch_add(&slot->launches, launches);
-		for (int i = 0; i < row_count; i++)
-			for (unsigned long n = 0; n < launches; n++)
-				tally_report_launch(rows[i], TALLY_LEVEL_SLICE);
+		if (sscanf(line, "+ %lu", &launches) == 1) {
+			atomic_fetch_add(&slot->launches, launches);
+			for (int i = 0; i < row_count; i++)
+				for (unsigned long n = 0; n < launches; n++)
+					tally_report_launch(rows[i], TALLY_LEVEL_SLICE);
+		} else if (!strcmp(line, "wait\n")) {
+			while (!tally_report_tracing(report))
+				usleep(1000);
+			puts("traced");
+			fflush(stdout);
+		} else if (!strcmp(line, "end-of-trace\n")) {
+			/* It ends with the first event after its time. */
+			while (tally_report_tracing(report)) {
+				tally_report_trace(report, TALLY_TRACE_COPY, 1, NULL, 0);
+				usleep(10000);
+			}
+			puts("untraced");
+			fflush(stdout);
+		} else {
+			record(client, line);
+		}
 	}
 	tally_client_disconnect(client);
 	tally_report_destroy(report);
