@@ -102,11 +102,14 @@ static void live(struct harness *h, int priority, unsigned seed, _Atomic uint64_
 			if (!tally_client_check(client))
 				tally_client_reconnect(client, NULL);
 		}
+		uint64_t start = tally_board_now();
 		usleep(500);
 		atomic_fetch_add(done, 1);
 		tally_client_set_active(client, false);
-		/* The higher its level, the less it does: something is left for those below. */
-		usleep(200 + (unsigned)rand_r(&seed) % 2000 * (unsigned)(1 + priority / 10));
+		/* Something is left for those below, however slow the machine is: all levels but
+		 * the lowest together are active for less than half of the time. */
+		unsigned us = (unsigned)((tally_board_now() - start) / 1000) * (priority ? 40 : 2);
+		usleep((us < 200000 ? us : 200000) + (unsigned)rand_r(&seed) % 2000);
 		if (round % 8 == 0 && !tally_client_check(client))
 			tally_client_reconnect(client, NULL);
 	}
