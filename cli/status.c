@@ -50,34 +50,70 @@ static void append_since(struct tally_buffer *out, const char *before, uint64_t 
 	append_duration(out, now_ns - since_ns);
 }
 
+/* The most urgent program that is active above `index` and lets it run, or -1. */
+static int lets_run(const struct tally_board *board, unsigned index)
+{
+	const struct tally_slot *mine = &board->slots[index];
+	int found = -1;
+
+	for (unsigned i = 0; i < TALLY_BOARD_SLOTS; i++) {
+		const struct tally_slot *other = &board->slots[i];
+
+		if (tally_slot_used(other) && other->priority > mine->priority &&
+		    tally_slot_claims(other) &&
+		    atomic_load(&other->overlap) == TALLY_OVERLAP_OPEN &&
+		    !memcmp(mine->device, other->device, sizeof mine->device) &&
+		    (found < 0 || other->priority > board->slots[found].priority))
+			found = (int)i;
+	}
+	return found;
+}
+
+static void append_holder(const struct tally_status_view *view, const struct tally_slot *slot,
+			  const struct tally_slot *other, struct tally_buffer *out)
+{
+	bool active = atomic_load(&other->active);
+
+	tally_buffer_print(out, "%s %s (pid %d, priority %d)",
+			   atomic_load(&slot->active) ? "is held by" : "would wait for",
+			   other->name, other->pid, other->priority);
+	if (other->priority == slot->priority) {
+		tally_buffer_print(out, ": they are equals, and it has the turn");
+	} else if (atomic_load(&other->overlap) == TALLY_OVERLAP_HELD) {
+		tally_buffer_print(out, ": it measures how long it takes alone");
+	} else {
+		tally_buffer_print(out, ": higher priorities go first, and it is active");
+		append_since(out, " for ", active ? atomic_load(&other->active_since_ns) : 0,
+			     view->now_ns);
+	}
+	append_since(out, "; stopped for ", atomic_load(&slot->stopped_since_ns), view->now_ns);
+}
+
 void tally_status_why(const struct tally_status_view *view, unsigned index,
 		      struct tally_buffer *out)
 {
 	const struct tally_slot *slot = &view->board->slots[index];
 	int holder = tally_policy_strict_holder(view->board, index);
+	int beside = lets_run(view->board, index);
 
 	tally_buffer_print(out, "%s (pid %d, priority %d) ", slot->name, slot->pid, slot->priority);
-	if (holder >= 0) {
-		const struct tally_slot *other = &view->board->slots[holder];
-		bool equal = other->priority == slot->priority;
-		tally_buffer_print(out, "%s %s (pid %d, priority %d)",
-				   atomic_load(&slot->active) ? "is held by" : "would wait for",
-				   other->name, other->pid, other->priority);
-		tally_buffer_print(out, equal ? ": they are equals, and it has the turn"
-					      : ": higher priorities go first, and it is active");
-		if (!equal)
-			append_since(out, " for ", atomic_load(&other->active_since_ns),
-				     view->now_ns);
-		append_since(out, "; stopped for ", atomic_load(&slot->stopped_since_ns),
-			     view->now_ns);
+	if (atomic_load(&slot->lapsed)) {
+		tally_buffer_print(out, "is stopped by a signal: it holds nobody until it goes on");
+	} else if (holder >= 0) {
+		append_holder(view, slot, &view->board->slots[holder], out);
 	} else if (!atomic_load(&slot->active)) {
 		tally_buffer_print(out, "is idle: it has no work on the device");
 	} else {
 		tally_buffer_print(out, "runs");
 		append_since(out, " for ", atomic_load(&slot->active_since_ns), view->now_ns);
-		tally_buffer_print(out, atomic_load(&slot->turn)
-						? ": it has the turn among its equals"
-						: ": nothing more urgent is active on its device");
+		if (beside >= 0)
+			tally_buffer_print(out, " beside %s (pid %d): its latency budget allows it",
+					   view->board->slots[beside].name,
+					   view->board->slots[beside].pid);
+		else if (atomic_load(&slot->turn))
+			tally_buffer_print(out, ": it has the turn among its equals");
+		else
+			tally_buffer_print(out, ": nothing more urgent is active on its device");
 	}
 }
 

@@ -25,6 +25,15 @@ const char *tally_status_state(const struct tally_board *board, unsigned slot);
 void tally_status_why(const struct tally_status_view *view, unsigned slot,
 		      struct tally_buffer *out);
 
+/* How the program's work meets that of others: "time-slicing", "mps", "cpu-device", "unknown". */
+const char *tally_status_sharing(const struct tally_slot *slot);
+
+/* Of a program with a latency budget: appends a sentence that says what it comes to and why lower
+ * priorities may or may not run beside it now; the same as members of its JSON object (for programs
+ * without a budget too). */
+void tally_status_slo(const struct tally_slot *slot, struct tally_buffer *out);
+void tally_status_slo_json(const struct tally_slot *slot, struct tally_buffer *out);
+
 /* What a kernel runs as, in a word: "original", "guarded", "sliced 128" ... */
 void tally_runs_as(char *text, size_t size, const struct tally_choice *choice);
 

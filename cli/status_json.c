@@ -49,6 +49,7 @@ static void program(const struct tally_slot *slot, uint64_t now_ns, struct tally
 			(const void *)((const char *)slot + counters[i].offset);
 		tally_buffer_print(out, ", \"%s\": %" PRIu64, counters[i].name, atomic_load(value));
 	}
+	tally_status_slo_json(slot, out);
 }
 
 static void running(const struct tally_status_view *view, unsigned index, struct tally_buffer *out)

@@ -9,9 +9,9 @@
 
 static void header(struct tally_buffer *out, const char *title)
 {
-	tally_buffer_print(out, "\n%-20s %8s %8s  %-14s %-8s %9s %7s %7s %17s %9s %8s\n", title,
-			   "PID", "PRIORITY", "DEVICE", "STATE", "LAUNCHES", "STOPS", "RESUMES",
-			   "STOP us last/max", "STOPPED s", "BURSTS");
+	tally_buffer_print(out, "\n%-20s %8s %8s  %-14s %-12s %-8s %9s %7s %7s %17s %9s %8s\n",
+			   title, "PID", "PRIORITY", "DEVICE", "SHARING", "STATE", "LAUNCHES",
+			   "STOPS", "RESUMES", "STOP us last/max", "STOPPED s", "BURSTS");
 }
 
 static void row(const struct tally_slot *slot, const char *state, struct tally_buffer *out)
@@ -22,13 +22,31 @@ static void row(const struct tally_slot *slot, const char *state, struct tally_b
 	snprintf(latency, sizeof latency, "%.0f/%.0f",
 		 (double)atomic_load(&slot->stop_ns_last) / 1e3,
 		 (double)atomic_load(&slot->stop_ns_max) / 1e3);
-	tally_buffer_print(out, "%-20.20s %8d %8d  %-14.14s %-8s", slot->name, slot->pid,
-			   slot->priority, slot->device_name[0] ? slot->device_name : uuid, state);
+	tally_buffer_print(out, "%-20.20s %8d %8d  %-14.14s %-12s %-8s", slot->name, slot->pid,
+			   slot->priority, slot->device_name[0] ? slot->device_name : uuid,
+			   tally_status_sharing(slot), state);
 	tally_buffer_print(out, " %9" PRIu64 " %7" PRIu64 " %7" PRIu64 " %17s %9.2f %8" PRIu64 "\n",
 			   atomic_load(&slot->launches), atomic_load(&slot->stops),
 			   atomic_load(&slot->resumes), latency,
 			   (double)atomic_load(&slot->stopped_ns) / 1e9,
 			   atomic_load(&slot->bursts));
+}
+
+/* Programs with a latency budget. */
+static void budgets(const struct tally_board *board, struct tally_buffer *out)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < TALLY_BOARD_SLOTS; i++) {
+		const struct tally_slot *slot = &board->slots[i];
+
+		if (!tally_slot_used(slot) || !atomic_load(&slot->slo_budget))
+			continue;
+		tally_buffer_print(out, any ? "" : "\n");
+		any = true;
+		tally_status_slo(slot, out);
+		tally_buffer_print(out, "\n");
+	}
 }
 
 static void programs(const struct tally_status_view *view, struct tally_buffer *out)
@@ -46,6 +64,7 @@ static void programs(const struct tally_status_view *view, struct tally_buffer *
 	}
 	if (!any)
 		tally_buffer_print(out, "no program uses a device now\n");
+	budgets(board, out);
 	if (!any || !view->why)
 		return;
 	tally_buffer_print(out, "\n");

@@ -23,6 +23,23 @@
 #define UNKNOWN_COSTS	 0.05	      /* units that a burst of an unknown kind costs while open */
 #define MEASURED_LEAST	 0.25
 
+unsigned tally_slo_budget(const char *text)
+{
+	unsigned whole = 0, part = 0, unit = 1000;
+	const char *c = text;
+
+	for (; *c >= '0' && *c <= '9' && whole <= 100; c++)
+		whole = whole * 10 + (unsigned)(*c - '0');
+	if (c == text)
+		return 0;
+	if (*c == '.')
+		for (c++; *c >= '0' && *c <= '9' && unit > 1; c++)
+			part += (unsigned)(*c - '0') * (unit /= 10);
+	if (*c || whole * 1000 + part <= 1000 || whole * 1000 + part > 100000)
+		return 0;
+	return whole * 1000 + part;
+}
+
 void tally_slo_init(struct tally_slo *slo, double budget, uint64_t seed)
 {
 	*slo = (struct tally_slo){.budget = budget, .random = seed | 1, .measured = 1};

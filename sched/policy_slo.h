@@ -81,6 +81,10 @@ struct tally_slo_burst {
 	bool rivals;	    /* somebody of lower priority has work on the device at its end */
 };
 
+/* "1.05" in thousandths, for options and variables, whatever the locale; 0 when `text` is not a
+ * number from 1.001 to 100 with at most three decimals. */
+unsigned tally_slo_budget(const char *text);
+
 /* `budget` from 1 on; `seed` spreads the samples of several programs. */
 void tally_slo_init(struct tally_slo *slo, double budget, uint64_t seed);
 

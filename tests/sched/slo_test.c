@@ -339,6 +339,38 @@ static void test_the_window_forgets(void **state)
 	assert_true(tally_slo_window_quantile(&w, 990) == (double)(TALLY_SLO_WINDOW * 99 / 100));
 }
 
+static void test_budgets_are_read(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned thousandths;
+	} rows[] = {
+		{"1.05", 1050},
+		{"1.5", 1500},
+		{"2", 2000},
+		{"2.", 2000},
+		{"1.001", 1001},
+		{"100", 100000},
+		{"1", 0},
+		{"1.0", 0},
+		{"0.9", 0},
+		{"100.001", 0},
+		{"", 0},
+		{".5", 0},
+		{"-1.5", 0},
+		{"1,05", 0},
+		{"1.0501", 0},
+		{"1.05x", 0},
+		{"nan", 0},
+		{" 1.05", 0},
+		{"99999999999999999999", 0},
+		{"1e2", 0},
+	};
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++)
+		assert_int_equal(tally_slo_budget(rows[i].text), rows[i].thousandths);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +381,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_is_held_for_a_burst_that_does_not_come),
 		cmocka_unit_test(test_disturbed_bursts_are_not_judged),
 		cmocka_unit_test(test_the_window_forgets),
+		cmocka_unit_test(test_budgets_are_read),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "base/futex.h"
@@ -92,6 +93,7 @@ void tally_activity_begin(struct tally_device *d)
 {
 	pthread_mutex_lock(&d->activity_lock);
 	if (!atomic_load(&d->active)) {
+		tally_burst_begin(d);
 		tell(d, true);
 		atomic_store(&d->active, true);
 	}
@@ -143,14 +145,19 @@ static bool all_idle(const struct tally_device *d)
 	return true;
 }
 
-void tally_activity_publish(struct tally_device *d)
+static uint64_t total_launches(const struct tally_device *d)
 {
 	uint64_t launches = d->launches;
 
 	for (const struct tally_context *c = d->contexts; c; c = c->next)
 		for (const struct tally_stream *s = c->streams; s; s = s->next)
 			launches += atomic_load_explicit(&s->launches, memory_order_relaxed);
-	atomic_store_explicit(&tally_slot(d)->launches, launches, memory_order_relaxed);
+	return launches;
+}
+
+void tally_activity_publish(struct tally_device *d)
+{
+	atomic_store_explicit(&tally_slot(d)->launches, total_launches(d), memory_order_relaxed);
 }
 
 /* Asks the driver about each stream that is not known idle. Device lock held. */
@@ -172,9 +179,9 @@ static void ask(struct tally_device *d, struct tally_context *current)
 
 /*
  * Device lock held. We say "not active" and then look again; an announcement counts and then looks
- * whether we are. One of the two sees the other.
+ * whether we are. One of the two sees the other. `seen`: the program itself waited for this.
  */
-static bool end(struct tally_device *d)
+static bool end(struct tally_device *d, bool seen)
 {
 	bool ended = false;
 
@@ -183,6 +190,8 @@ static bool end(struct tally_device *d)
 		atomic_store(&d->active, false);
 		barrier();
 		if (all_idle(d)) {
+			if (d->burst)
+				tally_burst_end(d, total_launches(d), seen);
 			tell(d, false);
 			tally_activity_publish(d);
 			ended = true;
@@ -212,7 +221,7 @@ void tally_activity_settle(struct tally_device *d)
 			if (c->handle == handle)
 				ask(d, c);
 	if (all_idle(d))
-		end(d);
+		end(d, true);
 	pthread_mutex_unlock(&d->lock);
 }
 
@@ -257,5 +266,5 @@ bool tally_activity_lull(struct tally_device *d)
 		ask_per_thread(c);
 		TALLY_DRIVER(cuCtxPopCurrent_v2)(&(CUcontext){NULL});
 	}
-	return all_idle(d) && end(d);
+	return all_idle(d) && end(d, false);
 }

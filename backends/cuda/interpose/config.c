@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backends/cuda/interpose/state.h"
+#include "sched/policy_slo.h"
 
 static bool priority(const char *text, int *value)
 {
@@ -29,8 +30,9 @@ static bool priority(const char *text, int *value)
 
 void tally_config_read(struct tally_config *config)
 {
-	static _Atomic bool said;
+	static _Atomic bool said, said_slo;
 	const char *text = getenv("TALLY_PRIORITY"), *depth = getenv("TALLY_DEPTH");
+	const char *slo = getenv("TALLY_SLO");
 
 	*config = (struct tally_config){.depth = 2, .name = getenv("TALLY_NAME")};
 	if (!config->name || !*config->name)
@@ -46,6 +48,12 @@ void tally_config_read(struct tally_config *config)
 	}
 	config->scheduled = true;
 	config->guards = config->priority < TALLY_PRIORITY_HIGH;
+	if (slo && *slo && config->priority >= TALLY_PRIORITY_HIGH &&
+	    !(config->slo = tally_slo_budget(slo)))
+		tally_warn_once(&said_slo,
+				"TALLY_SLO is \"%s\", not a number from 1.001 to 100: "
+				"there is no budget, lower priorities always give way",
+				slo);
 	if (depth && atoi(depth) > 0)
 		config->depth = (unsigned)atoi(depth);
 }

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated interposers: every HOOK row of kind WORK, FENCE and DRAIN. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 
-/* What comes before work that cannot skip itself; the stream's record, or NULL: Tally keeps out. */
-static struct tally_stream *before(CUstream handle, bool per_thread, bool work)
+/* The first argument, a graph or a kernel; where it is memory it says nothing. */
+#define FIRST(argument, ...) argument
+#define WHAT(argument)	     _Generic((argument), CUdeviceptr: 0, default: (uintptr_t)(argument))
+
+/* What comes before work that cannot skip itself; the stream's record, or NULL: Tally keeps out.
+ * `what`: by what the work is known again. */
+static struct tally_stream *before(CUstream handle, bool per_thread, bool work, uintptr_t what)
 {
 	struct tally_stream *s = tally_stream_find(handle, per_thread);
 
@@ -13,6 +19,8 @@ static struct tally_stream *before(CUstream handle, bool per_thread, bool work)
 		   tally_stream_captured(s->handle)))
 		return NULL;
 	tally_announce(s, work);
+	if (work)
+		tally_burst_launch(s->context->device, (const void *)what, 0, 0, 0);
 	if (work)
 		tally_gate_pass(s->context->device);
 	if (tally_process.config.guards)
@@ -37,7 +45,7 @@ static void after(struct tally_stream *s, bool synchronous)
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
-			record = before(stream_, per_thread, work);                                \
+			record = before(stream_, per_thread, work, WHAT(FIRST arguments));         \
 		result = TALLY_REAL(symbol) arguments;                                             \
 		after(record, synchronous);                                                        \
 		tally_leave();                                                                     \

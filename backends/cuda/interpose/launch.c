@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The doors through which kernels go to the device. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 
@@ -97,6 +98,8 @@ static bool guarded(struct tally_stream *s, CUfunction function, const struct ta
 		struct tally_stream *s = before(stream, per_thread);                               \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (s)                                                                             \
+			tally_burst_launch(s->context->device, f, gridDimX, gridDimY, gridDimZ);   \
 		if (!s || !tally_process.config.guards ||                                          \
 		    !guarded(s, f,                                                                 \
 			     &(struct tally_dimensions){{gridDimX, gridDimY, gridDimZ},            \
@@ -155,6 +158,9 @@ static bool guarded_config(struct tally_stream *s, const CUlaunchConfig *config,
 		struct tally_stream *s = before(config ? config->hStream : NULL, per_thread);      \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (s && config)                                                                   \
+			tally_burst_launch(s->context->device, f, config->gridDimX,                \
+					   config->gridDimY, config->gridDimZ);                    \
 		if (!s || !config || !tally_process.config.guards ||                               \
 		    !guarded_config(s, config, f, kernelParams, extra, &result))                   \
 			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
@@ -59,8 +60,19 @@ void tally_gate_wait(struct tally_device *d)
 					      memory_order_relaxed);
 			return;
 		}
+		tally_burst_disturbed(d);
 		tally_client_wait(client, epoch, CHECK_NS);
 	}
+}
+
+/* On a board: a new one knows nothing of us. */
+static void joined(struct tally_device *d, struct tally_client *client)
+{
+	tally_reporting_joined(d, tally_client_given(client));
+	/* Before the first launch of a program that comes while somebody records. */
+	tally_report_trace_until(d->report, tally_client_trace_until(client));
+	atomic_store_explicit(&tally_client_slot(client)->sharing, d->sharing,
+			      memory_order_relaxed);
 }
 
 static bool join(struct tally_device *d, struct tally_error *error)
@@ -74,17 +86,14 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	if (client) {
 		if (!tally_client_reconnect(client, error))
 			return false;
-		tally_reporting_joined(d, tally_client_given(client));
-		tally_report_trace_until(d->report, tally_client_trace_until(client));
+		joined(d, client);
 		return true;
 	}
 	__builtin_memcpy(options.device, d->uuid, sizeof options.device);
 	client = tally_client_connect(&options, error);
 	if (!client)
 		return false;
-	tally_reporting_joined(d, tally_client_given(client));
-	/* Before the first launch of a program that comes while somebody records. */
-	tally_report_trace_until(d->report, tally_client_trace_until(client));
+	joined(d, client);
 	tally_client_set_active(client, atomic_load(&d->active));
 	atomic_store_explicit(&d->client, client, memory_order_release);
 	return true;
@@ -239,6 +248,7 @@ static void *monitor(void *argument)
 		if (guards)
 			attention = mirror(d);
 		look_for_lull(d, &w, now);
+		tally_burst_look(d);
 		pthread_mutex_unlock(&d->lock);
 		if (guards && client && !spin(d, client, epoch, attention))
 			tally_client_wait(client, epoch, paces[attention].sleep_ns);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -83,8 +84,11 @@ static void leaving(void)
 		pthread_mutex_lock(&d->lock);
 		tally_activity_publish(d);
 		pthread_mutex_unlock(&d->lock);
-		if (client)
+		tally_burst_look(d);
+		if (client) {
+			tally_client_set_overlap(client, TALLY_OVERLAP_CLOSED);
 			tally_client_set_active(client, false);
+		}
 	}
 }
 
@@ -134,6 +138,19 @@ static struct tally_device *find(CUdevice ordinal)
 	return d;
 }
 
+/* Drivers before CUDA 12 do not know the question. */
+static enum tally_sharing sharing_of(const struct tally_device *d)
+{
+	int server;
+
+	if (d->cpu)
+		return TALLY_SHARING_CPU;
+	if (TALLY_DRIVER(cuDeviceGetAttribute)(&server, CU_DEVICE_ATTRIBUTE_MPS_ENABLED,
+					       d->ordinal))
+		return TALLY_SHARING_UNKNOWN;
+	return server ? TALLY_SHARING_SERVER : TALLY_SHARING_SLICES;
+}
+
 static struct tally_device *create(CUdevice ordinal)
 {
 	struct tally_device *d = calloc(1, sizeof *d);
@@ -148,6 +165,7 @@ static struct tally_device *create(CUdevice ordinal)
 	    !TALLY_DRIVER(cuDeviceGetUuid)(&uuid, ordinal))
 		memcpy(d->uuid, uuid.bytes, sizeof d->uuid);
 	TALLY_DRIVER(cuDeviceGetName)(d->name, sizeof d->name, ordinal);
+	d->sharing = sharing_of(d);
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_mutex_init(&d->activity_lock, NULL);
 	pthread_condattr_init(&monotonic);
@@ -167,12 +185,15 @@ struct tally_device *tally_device_of(CUdevice ordinal)
 	d = find(ordinal);
 	if (!d) {
 		d = create(ordinal);
-		if (d && tally_reporting_start(d) && tally_monitor_start(d)) {
+		if (d && tally_reporting_start(d) && tally_burst_start(d) &&
+		    tally_monitor_start(d)) {
 			d->next = atomic_load(&tally_process.devices);
 			atomic_store_explicit(&tally_process.devices, d, memory_order_release);
 		} else {
-			if (d)
+			if (d) {
 				tally_report_destroy(d->report);
+				free(d->burst);
+			}
 			free(d);
 			d = NULL;
 		}

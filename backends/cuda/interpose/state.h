@@ -26,11 +26,13 @@ struct tally_config {
 	bool guards;	/* may have to stop in the middle of a launch: below TALLY_PRIORITY_HIGH */
 	int priority;	/* TALLY_PRIORITY: a number, "high" or "best-effort" */
 	unsigned depth; /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
+	unsigned slo;	/* TALLY_SLO: the latency budget in thousandths; 0: none */
 	const char *name; /* TALLY_NAME, or the program's own */
 };
 void tally_config_read(struct tally_config *config);
 
 struct tally_guard;
+struct tally_burst;
 
 enum tally_stream_kind {
 	TALLY_STREAM_LEGACY,	 /* waits for all blocking streams, and they for it */
@@ -91,6 +93,8 @@ struct tally_device {
 	uint64_t launches;   /* in streams that are no more */
 	_Atomic bool active; /* told the board so; changed under activity_lock */
 	pthread_mutex_t activity_lock;
+	struct tally_burst *burst; /* NULL: the program has no budget */
+	enum tally_sharing sharing;
 	_Atomic uint32_t tick; /* futex: the monitor of a program without guards sleeps on it */
 	_Atomic bool asleep;   /* that monitor sleeps for long */
 
