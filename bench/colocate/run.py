@@ -17,7 +17,7 @@ import time
 from arrivals import TRACES, arrivals
 from matrix import PRESETS, SERVERS, SYSTEMS, TRAINERS, Cell, Solo, groups, key
 from workers import SYSTEMS as SURROUNDINGS
-from workers import Failed, House, Worker
+from workers import Failed, Surroundings, Worker, title
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -108,7 +108,7 @@ class Bench:
     def __init__(self, options, plan, results):
         self.options, self.plan, self.results = options, plan, results
         self.began = time.monotonic()
-        self.house = House(options.build, options.log or os.path.splitext(options.output)[0] + ".log")
+        self.house = Surroundings(options.build, options.log or os.path.splitext(options.output)[0] + ".log")
         self.workers, self.device = {}, None
 
     def say(self, text):
@@ -180,7 +180,7 @@ class Bench:
         times = arrivals(cell.trace, per_second, seconds, (cell.server, cell.load, cell.trace, cell.repeat))
         server = self.program("server", server_in, model)
         trainer = self.program("trainer", trainer_in, cell.trainer) if trainer_in else None
-        before = self.house.status("trainer", trainer_in) if trainer_in and "tally" in trainer_in else {}
+        before = self.house.program(title("trainer", trainer_in)) if trainer_in and "tally" in trainer_in else {}
         if trainer:
             trainer.ask(LATE_S, do="run", job=cell.trainer)
             time.sleep(0.3)
@@ -189,7 +189,7 @@ class Bench:
             answer = server.ask(limit + LATE_S, do="measure", model=model, mode=mode, arrivals=times, limit=limit)
         finally:
             finished = trainer.ask(LATE_S, do="pause")["finished"] if trainer and trainer.alive() else []
-        after = self.house.status("trainer", trainer_in) if before else {}
+        after = self.house.program(title("trainer", trainer_in)) if before else {}
         latencies = sorted(answer["latencies_us"])
         return {
             "seconds": round(answer["end"] - answer["start"], 3),
@@ -233,6 +233,8 @@ class Bench:
         return row
 
     def close(self):
+        for worker in self.workers.values():
+            worker.process.stdin.close()
         for worker in self.workers.values():
             worker.close()
         self.house.close()
