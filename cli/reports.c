@@ -160,7 +160,7 @@ bool tally_reports_update(struct tally_reports *rs, struct tally_error *error)
 const struct tally_report *tally_reports_of(const struct tally_reports *rs, unsigned slot,
 					    uint32_t generation)
 {
-	for (unsigned i = 0; i < rs->count; i++)
+	for (unsigned i = 0; rs && i < rs->count; i++)
 		if (rs->list[i].slot == slot && rs->list[i].generation == generation &&
 		    !rs->list[i].gone)
 			return rs->list[i].report;

@@ -36,7 +36,8 @@ struct tally_reports {
  * valid until the next call. */
 bool tally_reports_update(struct tally_reports *reports, struct tally_error *error);
 
-/* The report of the program in `slot` of that generation; NULL when it gave none. */
+/* The report of the program in `slot` of that generation; NULL when it gave none, or `reports` is
+ * NULL. */
 const struct tally_report *tally_reports_of(const struct tally_reports *reports, unsigned slot,
 					    uint32_t generation);
 

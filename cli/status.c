@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "cli/command.h"
 #include "sched/client.h"
@@ -18,7 +17,9 @@ static const char help[] =
 	"\n"
 	"options:\n"
 	"  --json    one JSON object; times are whole nanoseconds\n"
-	"  --why     explain, for each program, why it runs or waits\n"
+	"  --why     explain, for each program, why it runs or waits, and for its kernels what "
+	"they\n"
+	"            run as and why\n"
 	"  --help, --version\n"
 	"\n"
 	"exit status: 0, also when no tallyd runs (then no program shares a device); 1 on "
@@ -31,7 +32,7 @@ const char *tally_status_state(const struct tally_board *board, unsigned slot)
 	return tally_policy_strict_holder(board, slot) < 0 ? "running" : "held";
 }
 
-static void append_duration(struct tally_buffer *out, uint64_t ns)
+void tally_status_duration(struct tally_buffer *out, uint64_t ns)
 {
 	if (ns < 1000000)
 		tally_buffer_print(out, "%.0f us", (double)ns / 1e3);
@@ -47,7 +48,7 @@ static void append_since(struct tally_buffer *out, const char *before, uint64_t 
 	if (!since_ns || since_ns > now_ns)
 		return;
 	tally_buffer_print(out, "%s", before);
-	append_duration(out, now_ns - since_ns);
+	tally_status_duration(out, now_ns - since_ns);
 }
 
 /* The most urgent program that is active above `index` and lets it run, or -1. */
@@ -164,7 +165,7 @@ int tally_command_status(int argc, char **argv)
 	struct tally_status_view view = {0};
 	struct tally_error error = {0};
 	char socket[PATH_MAX];
-	bool json = false, absent;
+	bool json = false;
 	int option;
 
 	opterr = 0;
@@ -189,19 +190,18 @@ int tally_command_status(int argc, char **argv)
 	if (optind < argc)
 		tally_fail(&error, "unexpected argument \"%s\" (see tally status --help)",
 			   argv[optind]);
-	if (!tally_failed(&error) && tally_socket_path(socket, sizeof socket, &error)) {
-		view.board = tally_client_observe(socket, &absent, &error);
-		if (!view.board && absent)
-			error = (struct tally_error){0};
-	}
+	struct tally_reports reports = {.socket = socket};
+	if (!tally_failed(&error) && tally_socket_path(socket, sizeof socket, &error))
+		tally_reports_update(&reports, &error);
 	if (tally_failed(&error)) {
 		tally_error_print(&error, "tally status");
 		return 1;
 	}
 	view.socket = socket;
+	view.board = reports.board;
+	view.reports = &reports;
 	view.now_ns = tally_board_now();
 	int status = show(&view, json);
-	if (view.board)
-		munmap((void *)view.board, sizeof *view.board);
+	tally_reports_close(&reports);
 	return status;
 }

@@ -4,11 +4,13 @@
 #define TALLY_CLI_STATUS_H
 
 #include "base/buffer.h"
+#include "cli/reports.h"
 #include "profiler/level.h"
 #include "sched/board.h"
 
 struct tally_status_view {
-	const struct tally_board *board; /* NULL: no daemon */
+	const struct tally_board *board;     /* NULL: no daemon */
+	const struct tally_reports *reports; /* of its programs; NULL: none */
 	const char *socket;
 	uint64_t now_ns;
 	bool why;
@@ -33,6 +35,14 @@ const char *tally_status_sharing(const struct tally_slot *slot);
  * without a budget too). */
 void tally_status_slo(const struct tally_slot *slot, struct tally_buffer *out);
 void tally_status_slo_json(const struct tally_slot *slot, struct tally_buffer *out);
+
+/* A time for people: "31 us", "1.2 ms". */
+void tally_status_duration(struct tally_buffer *out, uint64_t ns);
+
+/* What a report tells of the program's kernels: lines for people, the most time first; and members
+ * of the program's JSON object. */
+void tally_status_kernels_text(const struct tally_report *report, struct tally_buffer *out);
+void tally_status_kernels_json(const struct tally_report *report, struct tally_buffer *out);
 
 /* What a kernel runs as, in a word: "original", "guarded", "sliced 128" ... */
 void tally_runs_as(char *text, size_t size, const struct tally_choice *choice);

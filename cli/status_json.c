@@ -56,6 +56,8 @@ static void running(const struct tally_status_view *view, unsigned index, struct
 {
 	const struct tally_slot *slot = &view->board->slots[index];
 	int holder = tally_policy_strict_holder(view->board, index);
+	const struct tally_report *report =
+		tally_reports_of(view->reports, index, atomic_load(&slot->generation));
 	struct tally_buffer why = {0};
 
 	tally_buffer_print(out, "    {");
@@ -72,6 +74,8 @@ static void running(const struct tally_status_view *view, unsigned index, struct
 		tally_buffer_print(out, ", ");
 		string(out, "why", why.data ? why.data : "");
 		tally_buffer_free(&why);
+		if (report)
+			tally_status_kernels_json(report, out);
 	}
 	tally_buffer_print(out, ", \"up_ns\": %" PRIu64 "}", view->now_ns - slot->joined_ns);
 }

@@ -52,6 +52,7 @@ static void budgets(const struct tally_board *board, struct tally_buffer *out)
 static void programs(const struct tally_status_view *view, struct tally_buffer *out)
 {
 	const struct tally_board *board = view->board;
+	const struct tally_report *report;
 	bool any = false;
 
 	for (unsigned i = 0; i < TALLY_BOARD_SLOTS; i++) {
@@ -73,6 +74,10 @@ static void programs(const struct tally_status_view *view, struct tally_buffer *
 			continue;
 		tally_status_why(view, i, out);
 		tally_buffer_print(out, "\n");
+		report = tally_reports_of(view->reports, i,
+					  atomic_load(&board->slots[i].generation));
+		if (report)
+			tally_status_kernels_text(report, out);
 	}
 }
 

@@ -154,12 +154,26 @@ run 0 "$tally" status --why
 has "$out" "trainer (pid $low, priority 0) is held by"
 has "$out" "higher priorities go first"
 has "$out" "12/34"
+# From a program's report: what its kernels run as and why.
+mkfifo "$work/third"
+"$TALLY_BUILD/tests/tally_test_client" 50 teller idle 5 '_Z6vectorPKfiPf' '_ZN1a4tailIiEEvv' <"$work/third" >"$work/3" 7>&- 8>&- &
+exec 9>"$work/third"
+until_true 5 grep -q joined "$work/3"
+run 0 "$tally" status --why
+has "$out" "vector <<<64x2x1, 256x1x1>>> runs as sliced 128: the fastest form that stops within the bound; 50 launches of 1.0 ms, stops in"
+has "$out" "a::tail<int> <<<"
+same "$(json '[(k["name"], k["symbol"], k["grid"], k["runs_as"], k["level"], k["slice"], k["reason"], k["levels"]["slice"]["launches"], k["levels"]["slice"]["mean_ns"])
+    for p in d["programs"] if p["name"] == "teller" for k in p["kernels"]][0]')" \
+    "('vector', '_Z6vectorPKfiPf', [64, 2, 1], 'sliced 128', 'slice', 128, 'fastest', 50, 1000000)"
+same "$(json '[15000 < p["stop_latency_p99_ns"] < 25000 and p["counters"]["gate_waits"] for p in d["programs"] if p["name"] == "teller"]')" "[0]"
+exec 9>&-
+until_true 5 eval 'test "$(json "len(d[\"programs\"])")" = 2'
 kill -9 $low
 until_true 5 eval 'test "$(json "len(d[\"programs\"])")" = 1'
-same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]]')" "[('trainer', $low, 5)]"
+same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]][-1]')" "('trainer', $low, 5)"
 exec 7>&- 8>&-
 wait
-until_true 5 eval 'test "$(json "len(d[\"finished\"])")" = 2'
+until_true 5 eval 'test "$(json "len(d[\"finished\"])")" = 3'
 run 0 "$tally" status
 has "$out" "no program uses a device now"
 has "$out" "FINISHED"
