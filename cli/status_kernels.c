@@ -90,15 +90,15 @@ static void level_json(const struct tally_row *row, unsigned level, struct tally
 {
 	const struct tally_stats *s = &row->level[level];
 
-	tally_buffer_print(
-		out,
-		"\"%s\": {\"launches\": %" PRIu64 ", \"samples\": %" PRIu64 ", \"mean_ns\": %" PRIu64
-		", \"min_ns\": %" PRIu64 ", \"stops\": %" PRIu64
-		", \"stop_p50_ns\": %" PRIu64 ", \"stop_p99_ns\": %" PRIu64 "}",
-		tally_level_word(level), s->launches, s->samples,
-		tally_stats_mean(s, tally_key_blocks(&row->key)), s->ns_min, s->stops,
-		tally_quantile(&tally_coarse, s->stop, 0.5),
-		tally_quantile(&tally_coarse, s->stop, 0.99));
+	tally_buffer_print(out,
+			   "\"%s\": {\"launches\": %" PRIu64 ", \"samples\": %" PRIu64
+			   ", \"mean_ns\": %" PRIu64 ", \"min_ns\": %" PRIu64
+			   ", \"stops\": %" PRIu64 ", \"stop_p50_ns\": %" PRIu64
+			   ", \"stop_p99_ns\": %" PRIu64 "}",
+			   tally_level_word(level), s->launches, s->samples,
+			   tally_stats_mean(s, tally_key_blocks(&row->key)), s->ns_min, s->stops,
+			   tally_quantile(&tally_coarse, s->stop, 0.5),
+			   tally_quantile(&tally_coarse, s->stop, 0.99));
 }
 
 static void json_of(const struct tally_row *row, struct tally_buffer *out)
@@ -114,15 +114,14 @@ static void json_of(const struct tally_row *row, struct tally_buffer *out)
 	tally_buffer_json(out, name.data ? name.data : "");
 	tally_buffer_print(out, "\", \"symbol\": \"");
 	tally_buffer_json(out, row->name);
-	tally_buffer_print(out,
-			   "\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"shared\": %u, "
-			   "\"launches\": %" PRIu64
-			   ", \"runs_as\": \"%s\", \"level\": \"%s\", \"slice\": %u, "
-			   "\"reason\": \"%s\", \"why\": \"%s\", \"levels\": {",
-			   g[0], g[1], g[2], b[0], b[1], b[2], row->key.shared,
-			   tally_row_launches(row), as, tally_level_word(row->choice.level),
-			   row->choice.slice, tally_reason_word(row->choice.reason),
-			   tally_reason_text(row->choice.reason));
+	tally_buffer_print(
+		out,
+		"\", \"grid\": [%u, %u, %u], \"block\": [%u, %u, %u], \"shared\": %u, "
+		"\"launches\": %" PRIu64 ", \"runs_as\": \"%s\", \"level\": \"%s\", \"slice\": %u, "
+		"\"reason\": \"%s\", \"why\": \"%s\", \"levels\": {",
+		g[0], g[1], g[2], b[0], b[1], b[2], row->key.shared, tally_row_launches(row), as,
+		tally_level_word(row->choice.level), row->choice.slice,
+		tally_reason_word(row->choice.reason), tally_reason_text(row->choice.reason));
 	for (unsigned i = 0; i < TALLY_LEVELS; i++) {
 		if (!row->level[i].launches)
 			continue;

@@ -96,6 +96,25 @@ static void dimensions(char *text, size_t size, const uint32_t d[3])
 		snprintf(text, size, "%u", d[0]);
 }
 
+/* How the programs meet on their devices: all ways that there are. */
+static void sharing(const struct top_model *m, struct tally_buffer *text)
+{
+	const char *before = "  ";
+
+	for (unsigned i = 0; i < m->program_count; i++) {
+		const char *way = tally_status_sharing(&m->board->slots[m->programs[i].slot]);
+		bool told = !strcmp(way, "unknown");
+
+		for (unsigned k = 0; k < i && !told; k++)
+			told = !strcmp(way,
+				       tally_status_sharing(&m->board->slots[m->programs[k].slot]));
+		if (told)
+			continue;
+		tally_buffer_print(text, "%s%s", before, way);
+		before = "+";
+	}
+}
+
 static void title(struct frame *f)
 {
 	const struct tally_board *board = f->model->board;
@@ -117,6 +136,7 @@ static void title(struct frame *f)
 		tally_buffer_print(&text, "  tallyd %d up %s  %u program%s, %u held",
 				   board->daemon_pid, up, f->model->program_count,
 				   f->model->program_count == 1 ? "" : "s", held);
+		sharing(f->model, &text);
 	}
 	if (f->model->totals)
 		tally_buffer_print(&text, "  [totals]");
@@ -319,6 +339,26 @@ static void kernels(struct frame *f)
 	}
 }
 
+/* A sentence, in two lines when it takes two. Frees it. */
+static void sentence(struct frame *f, struct tally_buffer *text)
+{
+	char *rest = text->data ? text->data : "";
+
+	if (f->screen->attributes && tally_text_columns(rest) > f->columns) {
+		char *cut = rest + f->columns;
+
+		while (cut > rest && *cut != ' ')
+			cut--;
+		if (cut > rest) {
+			*cut = '\0';
+			line(f, "", rest);
+			rest = cut + 1;
+		}
+	}
+	line(f, "", rest);
+	tally_buffer_free(text);
+}
+
 static void why(struct frame *f)
 {
 	const struct tally_status_view view = {.board = f->model->board,
@@ -327,23 +367,16 @@ static void why(struct frame *f)
 
 	if (!f->model->program_count)
 		return;
-	tally_status_why(&view, f->model->programs[top_model_selected(f->model)].slot, &text);
-	line(f, "", "");
-	/* Two lines when it takes two. */
-	const char *rest = text.data ? text.data : "";
-	if (f->screen->attributes && tally_text_columns(rest) > f->columns) {
-		char *cut = text.data + f->columns;
+	unsigned index = f->model->programs[top_model_selected(f->model)].slot;
+	const struct tally_slot *slot = &f->model->board->slots[index];
 
-		while (cut > text.data && *cut != ' ')
-			cut--;
-		if (cut > text.data) {
-			*cut = '\0';
-			line(f, "", rest);
-			rest = cut + 1;
-		}
+	tally_status_why(&view, index, &text);
+	line(f, "", "");
+	sentence(f, &text);
+	if (atomic_load(&slot->slo_budget)) {
+		tally_status_slo(slot, &text);
+		sentence(f, &text);
 	}
-	line(f, "", rest);
-	tally_buffer_free(&text);
 }
 
 static const char *const help_lines[] = {

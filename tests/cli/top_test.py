@@ -141,7 +141,8 @@ pid = int(subprocess.run("$TALLY_BUILD/bin/tally status --json | python3 -c "
                          shell=True, capture_output=True, check=True).stdout)
 os.kill(pid, signal.SIGKILL)
 s.wait("no tallyd runs")
-subprocess.run([build + "/bin/tallyd", "--idle-timeout", "60"], check=True)
+while "no tallyd runs" in subprocess.run([top[0], "status"], capture_output=True, text=True).stdout:
+    subprocess.run([build + "/bin/tallyd", "--idle-timeout", "60"], stderr=subprocess.DEVNULL)
 fourth = client(3, "fourth", "active")
 s.wait("fourth")
 s.keys("q")
