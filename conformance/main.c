@@ -20,6 +20,7 @@ static const char usage[] =
 	"  --device D       cpu (default), cuda, or none\n"
 	"  --target LIST    GPU targets to lower for, comma-separated; none; default: all below\n"
 	"  --junit FILE     write JUnit XML\n"
+	"  --table FILE     write the table, and why kernels are refused\n"
 	"  --jobs N         compilations at a time (default: 2)\n"
 	"  --live N         rounds of stopping while the launch runs (default: 3)\n"
 	"  --build DIR      build tree (default: the one this program is in)\n"
@@ -70,14 +71,14 @@ static const char *const *split(char *list)
 
 int main(int argc, char **argv)
 {
-	enum { FILTER = 256, DEVICE, TARGET, JUNIT, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
+	enum { FILTER = 256, DEVICE, TARGET, JUNIT, TABLE, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
 	static const struct option known[] = {
-		{"filter", 1, NULL, FILTER}, {"device", 1, NULL, DEVICE},
-		{"target", 1, NULL, TARGET}, {"junit", 1, NULL, JUNIT},
-		{"jobs", 1, NULL, JOBS},     {"live", 1, NULL, LIVE},
-		{"build", 1, NULL, BUILD},   {"list", 0, NULL, LIST},
-		{"help", 0, NULL, HELP},     {"version", 0, NULL, VERSION},
-		{NULL, 0, NULL, 0},
+		{"filter", 1, NULL, FILTER},   {"device", 1, NULL, DEVICE},
+		{"target", 1, NULL, TARGET},   {"junit", 1, NULL, JUNIT},
+		{"table", 1, NULL, TABLE},     {"jobs", 1, NULL, JOBS},
+		{"live", 1, NULL, LIVE},       {"build", 1, NULL, BUILD},
+		{"list", 0, NULL, LIST},       {"help", 0, NULL, HELP},
+		{"version", 0, NULL, VERSION}, {NULL, 0, NULL, 0},
 	};
 	static char targets[sizeof all_targets + 256];
 	const char *build = own_build(), *device = "cpu";
@@ -100,6 +101,9 @@ int main(int argc, char **argv)
 			break;
 		case JUNIT:
 			o.junit = optarg;
+			break;
+		case TABLE:
+			o.table = optarg;
 			break;
 		case JOBS:
 			o.jobs = (unsigned)atoi(optarg) ?: 1;

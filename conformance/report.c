@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collects outcomes; prints one table, writes JUnit XML. */
+/* Collects outcomes; prints one table, writes it as a file, writes JUnit XML. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,9 +49,24 @@ void report(const char *name, const char *column, enum outcome outcome, double s
 		fprintf(stderr, "FAILED %s, %s: %s\n", name, column, l->text);
 }
 
-static void table(void)
+/* The outcome of a cell, which stands for all lines of that name and column, from line `from` on:
+ * the worst wins. -1: there is none. */
+static int cell_of(const char *name, const char *column, size_t from)
 {
-	const char *columns[COLUMNS], *seen = "";
+	int worst = -1;
+
+	for (size_t j = from; j < line_count; j++)
+		if (!strcmp(lines[j].name, name) && !strcmp(lines[j].column, column)) {
+			int o = (int)lines[j].outcome;
+			worst = o == FAILED || worst == FAILED ? FAILED : o > worst ? o : worst;
+		}
+	return worst;
+}
+
+static void table(FILE *out)
+{
+	static const char *const cell[] = {".", "R", "FAIL", "-"};
+	const char *columns[COLUMNS];
 	size_t count = 0;
 
 	for (size_t i = 0; i < line_count; i++) {
@@ -61,38 +76,60 @@ static void table(void)
 		if (k == count && count < COLUMNS)
 			columns[count++] = lines[i].column;
 	}
-	printf("%-22s", "kernel");
+	fprintf(out, "%-22s", "kernel");
 	for (size_t k = 0; k < count; k++)
-		printf(" %s", columns[k]);
-	printf("\n");
+		fprintf(out, " %s", columns[k]);
+	fprintf(out, "\n");
 	for (size_t i = 0; i < line_count; i++) {
 		bool first = true;
 		for (size_t j = 0; j < i && first; j++)
 			first = strcmp(lines[j].name, lines[i].name) != 0;
-		if (!first || !strcmp(lines[i].name, seen))
+		if (!first)
 			continue;
-		seen = lines[i].name;
-		printf("%-22s", seen);
+		fprintf(out, "%-22s", lines[i].name);
 		for (size_t k = 0; k < count; k++) {
-			/* A cell stands for all lines of that name and column: the worst wins. */
-			int worst = -1;
-			for (size_t j = i; j < line_count; j++)
-				if (!strcmp(lines[j].name, seen) &&
-				    !strcmp(lines[j].column, columns[k])) {
-					int o = (int)lines[j].outcome;
-					worst = o == FAILED || worst == FAILED ? FAILED
-						: o > worst		       ? o
-									       : worst;
-				}
-			static const char *const cell[] = {".", "R", "FAIL", "-"};
-			printf(" %*s", (int)strlen(columns[k]), worst < 0 ? "" : cell[worst]);
+			int worst = cell_of(lines[i].name, columns[k], i);
+
+			fprintf(out, " %*s", (int)strlen(columns[k]),
+				worst < 0 ? "~" : cell[worst]);
 		}
-		printf("\n");
+		fprintf(out, "\n");
 	}
-	printf("\n. passed   R refused by name, as expected   - not run here   FAIL\n");
-	for (size_t i = 0; i < line_count; i++)
-		if (lines[i].outcome == FAILED)
-			printf("%s, %s: %s\n", lines[i].name, lines[i].column, lines[i].text);
+	fprintf(out, "\n. passed   R refused by name, as expected   - not run here   ~ not a run   "
+		     "FAIL\n");
+}
+
+/* Why, for everything that did not pass; each reason once. */
+static void reasons(FILE *out, enum outcome outcome)
+{
+	for (size_t i = 0; i < line_count; i++) {
+		bool first = lines[i].outcome == outcome;
+		for (size_t j = 0; j < i && first; j++)
+			first = lines[j].outcome != outcome ||
+				strcmp(lines[j].name, lines[i].name) ||
+				strcmp(lines[j].column, lines[i].column) ||
+				strcmp(lines[j].text, lines[i].text);
+		if (first)
+			fprintf(out, "%s, %s: %s\n", lines[i].name, lines[i].column, lines[i].text);
+	}
+}
+
+/* The table and the reasons of refusals: the same text for the same outcomes. */
+static bool table_file(const char *path, struct tally_error *error)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return tally_fail(error, "out of memory");
+	table(out);
+	reasons(out, REFUSED);
+	if (fclose(out))
+		return tally_fail(error, "out of memory");
+	bool ok = tally_file_write(path, text, size, error);
+	free(text);
+	return ok;
 }
 
 static void xml_text(struct tally_buffer *b, const char *text)
@@ -147,11 +184,16 @@ bool report_finish(const struct options *o)
 {
 	struct tally_error error = {0};
 
-	table();
+	table(stdout);
+	reasons(stdout, FAILED);
 	printf("\n%u %s, %u %s, %u %s, %u %s\n", totals[PASSED], word[PASSED], totals[FAILED],
 	       word[FAILED], totals[REFUSED], word[REFUSED], totals[SKIPPED], word[SKIPPED]);
 	bool ok = totals[FAILED] == 0 && totals[PASSED] > 0;
 	if (o->junit && !junit(o->junit, &error)) {
+		tally_error_print(&error, "conformance");
+		ok = false;
+	}
+	if (o->table && !table_file(o->table, &error)) {
 		tally_error_print(&error, "conformance");
 		ok = false;
 	}

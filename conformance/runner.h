@@ -19,6 +19,7 @@ struct options {
 	const char *ptxas;	    /* program, or NULL: PTX is not assembled */
 	const char *readelf;	    /* llvm-readelf, for code object metadata */
 	const char *junit;	    /* file, or NULL */
+	const char *table;	    /* file for the table and the refusals, or NULL */
 	const char *driver;	    /* library of the device to run on, or NULL: nothing is run */
 	const char *device;	    /* its name for the report */
 	const char *device_target;  /* tally-lower target of what that driver loads */
