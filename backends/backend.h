@@ -54,9 +54,9 @@ extern const struct tally_lowering tally_lowering_cuda, tally_lowering_hip, tall
 bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
 			      struct tally_error *error);
 
-/* ir_passes/library.ll, integer.ll and rounding.ll: portable bodies of the operations that the
- * backend's own library left open. They use operations that only the backend has: link its own
- * library once more afterwards. */
+/* ir_passes/library.ll, copies.ll, integer.ll and rounding.ll: portable bodies of the operations
+ * that the backend's own library left open. They use operations that only the backend has: link its
+ * own library once more afterwards. */
 bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error);
 
 /* Links a bitcode file of a vendor (libdevice, ocml): what `module` declares and what that needs,

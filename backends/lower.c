@@ -21,6 +21,7 @@ TALLY_EMBEDDED(tally_guard_ll);
 TALLY_EMBEDDED(tally_library_ll);
 TALLY_EMBEDDED(tally_integer_ll);
 TALLY_EMBEDDED(tally_rounding_ll);
+TALLY_EMBEDDED(tally_copies_ll);
 
 /* Whether library text defines function `name`: a line that starts with "define" names it. */
 static bool text_defines(const char *text, size_t size, const char *name)
@@ -96,6 +97,7 @@ bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
 		const char *text, *end, *name;
 	} parts[] = {
 		{tally_guard_ll, tally_guard_ll_end, "guard.ll"},
+		{tally_copies_ll, tally_copies_ll_end, "copies.ll"},
 		{tally_library_ll, tally_library_ll_end, "library.ll"},
 		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
 		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},

@@ -333,6 +333,11 @@ define float @tally.approx.div.f32(float %a, float %b) {
   ret float %r
 }
 
+define float @tally.approx.div.full.f32(float %a, float %b) {
+  %r = fdiv float %a, %b
+  ret float %r
+}
+
 define float @tally.approx.sqrt.f32(float %x) {
   %r = call float @llvm.sqrt.f32(float %x)
   ret float %r

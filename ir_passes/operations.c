@@ -46,6 +46,12 @@
 #define MATH_TT_P(name)	MATH(EFFECT, name, "fffp", "dddp")
 #define MATH_N_P(name)	MATH(PURE, name, "fip", "dip")
 
+/* A copy of all its bytes, or of the first few with zeros behind; what the L2 cache may fetch. */
+#define COPY(what)	 EFFECT("copy.async." what, "vqg"), EFFECT("copy.async." what ".part", "vqgi")
+#define COPIES(what)	 COPY(what), COPY(what ".64"), COPY(what ".128"), COPY(what ".256")
+#define POLICY(what)	 PURE("cache.policy.fractional." what, "lf"), PURE("cache.policy.range." what, "lpii")
+#define POLICIES(what)	 POLICY(what), POLICY(what ".evict_first"), POLICY(what ".evict_unchanged")
+
 static const struct tally_operation operations[] = {
 	/* Threads and grid. */
 	XYZ("thread.id"), XYZ("block.id"), XYZ("block.size"), XYZ("grid.size"),
@@ -88,6 +94,13 @@ static const struct tally_operation operations[] = {
 	CONVERGENT("mbarrier.try", "bql"), CONVERGENT("mbarrier.try.parity", "bqi"),
 	PURE("mbarrier.pending.count", "il"),
 
+	/* Copies from global to shared memory that other work may overtake, and cache policies. */
+	COPIES("ca.4"), COPIES("ca.8"), COPIES("ca.16"), COPIES("cg.16"),
+	EFFECT("copy.commit", "v"), EFFECT("copy.wait", "vi"), EFFECT("copy.wait.all", "v"),
+	EFFECT("copy.arrive", "vq"), EFFECT("copy.arrive.own", "vq"),
+	POLICIES("evict_last"), POLICIES("evict_normal"), POLICIES("evict_first"),
+	POLICIES("evict_unchanged"), PURE("cache.policy.cvt", "ll"),
+
 	/* Memory. */
 	PURE("is.global", "bp"), PURE("is.shared", "bp"), PURE("is.constant", "bp"),
 	PURE("is.local", "bp"), EFFECT("malloc", "pl"), EFFECT("free", "vp"),
@@ -111,6 +124,7 @@ static const struct tally_operation operations[] = {
 	PURE("approx.rcp.f32", "ff"), PURE("approx.sqrt.f32", "ff"), PURE("approx.rsqrt.f32", "ff"),
 	PURE("approx.ex2.f32", "ff"), PURE("approx.lg2.f32", "ff"), PURE("approx.sin.f32", "ff"),
 	PURE("approx.cos.f32", "ff"), PURE("approx.tanh.f32", "ff"), PURE("approx.div.f32", "fff"),
+	PURE("approx.div.full.f32", "fff"),
 	PURE("approx.rcp.ftz.f64", "dd"), PURE("approx.rsqrt.ftz.f64", "dd"),
 	DIRECTED("rz"), DIRECTED("rm"), DIRECTED("rp"),
 	PURE("ftz.f32", "ff"),

@@ -143,6 +143,21 @@
 	 "%x = call i32 @tally.dp2a.lo." a b "(i32 %a, i32 %b, i32 %d) "                          \
 	 "%y = call i32 @tally.dp2a.hi." a b "(i32 %a, i32 %b, i32 %d) %r = select i1 %c, i32 %y, i32 %x"}
 
+#define COPY_ASYNC(way, bytes)                                                                     \
+	{N "cp.async." way ".shared.global." bytes, "vSG", "tally.copy.async." way "." bytes},    \
+	{N "cp.async." way ".shared.global." bytes ".s", "vSGi", "tally.copy.async." way "." bytes ".part"}
+#define COPY_ARRIVE(kind, op)                                                                      \
+	{N "cp.async.mbarrier.arrive" kind ".shared", "vS", "tally." op},                         \
+	{N "cp.async.mbarrier.arrive" kind, "vp",                                                 \
+	 "%x = addrspacecast ptr %a to ptr addrspace(3) call void @tally." op "(ptr addrspace(3) %x)"}
+
+#define MBARRIER(name, ret, more, type, op, argument, result)                                      \
+	{N "mbarrier." name, ret "p" more,                                                        \
+	 "%x = addrspacecast ptr %a to ptr addrspace(3) " result "call " type                     \
+	 " @tally.mbarrier." op "(ptr addrspace(3) %x" argument ")"},                       \
+	{N "mbarrier." name ".shared", ret "S" more,                                              \
+	 result "call " type " @tally.mbarrier." op "(ptr addrspace(3) %a" argument ")"}
+
 static const struct bitcode_mapping rows[] = {
 	/* Threads and grid. */
 	SREG3("tid", "tally.thread.id"), SREG3("ntid", "tally.block.size"),
@@ -186,6 +201,20 @@ static const struct bitcode_mapping rows[] = {
 	REDUX("umax", "umax"), REDUX("and", "and"), REDUX("or", "or"), REDUX("xor", "xor"),
 	{N "elect.sync", "{ib}i", "tally.elect"},
 	SHUFFLE("up", "up"), SHUFFLE("down", "down"), SHUFFLE("bfly", "xor"), SHUFFLE("idx", "idx"),
+
+	/* Copies that other work may overtake. */
+	COPY_ASYNC("ca", "4"), COPY_ASYNC("ca", "8"), COPY_ASYNC("ca", "16"), COPY_ASYNC("cg", "16"),
+	{N "cp.async.commit.group", "v", "tally.copy.commit"},
+	{N "cp.async.wait.group", "vi", "tally.copy.wait"},
+	{N "cp.async.wait.all", "v", "tally.copy.wait.all"},
+	COPY_ARRIVE("", "copy.arrive"), COPY_ARRIVE(".noinc", "copy.arrive.own"),
+	/* mbarrier objects, by generic and by shared address. */
+	MBARRIER("init", "v", "i", "void", "init", ", i32 %b", ""), MBARRIER("inval", "v", "", "void", "inval", "", ""),
+	MBARRIER("arrive", "l", "", "i64", "arrive", ", i32 1", "%r = "),
+	MBARRIER("arrive.noComplete", "l", "i", "i64", "arrive.some", ", i32 %b", "%r = "),
+	MBARRIER("arrive.drop", "l", "", "i64", "arrive.drop", ", i32 1", "%r = "),
+	MBARRIER("test.wait", "b", "l", "i1", "test", ", i64 %b", "%r = "),
+	{N "mbarrier.pending.count", "il", "tally.mbarrier.pending.count"},
 
 	/* Memory. A membar orders all accesses of the thread. */
 	{N "membar.cta", "v", "fence syncscope(\"block\") seq_cst"},

@@ -110,6 +110,8 @@ static const char *type_text(char code)
 		['Y'] = "<2 x bfloat>",
 		['F'] = "<2 x float>",
 		['G'] = "ptr addrspace(1)",
+		['g'] = "ptr addrspace(1)",
+		['q'] = "ptr addrspace(3)",
 		['S'] = "ptr addrspace(3)",
 		['K'] = "ptr addrspace(4)",
 		['P'] = "ptr addrspace(5)",

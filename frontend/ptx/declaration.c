@@ -57,8 +57,6 @@ static bool type_part(struct ptx_parser *p, struct ptx_symbol *s)
 						  refused[i]);
 		if (type && s->type)
 			return ptx_unexpected(p, "one type only");
-		if (type == PTX_b128)
-			return ptx_syntax(&p->lexer, "128-bit values (.b128) are not supported");
 		if (type) {
 			s->type = type;
 		} else if (ptx_is_dot(p, "align")) {

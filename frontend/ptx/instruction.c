@@ -54,7 +54,7 @@ static const struct {
 	{"BITS", "b16,b32,b64"},
 	{"HALF", "f16,f16x2,bf16,bf16x2"},
 	{"DST", "u32,s32,f32,u16,s16,f16,bf16"},
-	{"MEMORY", "b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"},
+	{"MEMORY", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"},
 	{"NARROW", "e4m3x2,e5m2x2,e4m3x4,e5m2x4,e2m1x2,e2m3x2,e3m2x2,ue8m0x2,e2m1x4,e2m3x4,"
 		   "e3m2x4,s2f6x2,e4m3,e5m2"},
 	{"CVT", "u8,u16,u32,u64,s8,s16,s32,s64,f16,bf16,f32,f64"},

@@ -74,8 +74,9 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(load) \
 	L(store) \
 	L(nothing) \
-	L(zero) \
+	L(policy) \
 	L(copy_async) \
+	L(copy_group) \
 	L(atom) \
 	L(cas) \
 	L(red) \
@@ -98,8 +99,7 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(brkpt) \
 	L(simd) \
 	L(matrix) \
-	L(mbarrier) \
-	L(refuse)
+	L(mbarrier)
 /* clang-format on */
 
 #define L(name) ptx_lower ptx_lower_##name;

@@ -107,8 +107,11 @@ bool ptx_lower_setp(struct ptx_lift *l, const struct ptx_statement *s)
 static bool set_pair(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	enum ptx_type type = s->type[1] ? s->type[1] : s->type[0];
-	LLVMValueRef v = compare(l, s, type);
+	LLVMValueRef c = compare(l, s, type), v = LLVMGetPoison(LLVMVectorType(l->i1, 2));
 
+	for (unsigned i = 0; i < 2 && !l->failed; i++)
+		v = LLVMBuildInsertElement(l->builder, v, combine(l, s, lane(l, c, i)),
+					   LLVMConstInt(l->i32, i, 0), "");
 	if (ptx_type_kind(s->type[0]) == PTX_PACKED)
 		v = LLVMBuildUIToFP(l->builder, v, ptx_llvm_type(l, s->type[0]), "");
 	else

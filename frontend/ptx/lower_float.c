@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Floating-point arithmetic (PTX ISA 9.7.3 to 9.7.5). No fast-math flag is ever set and no fma made
- * or undone: what rounds twice in PTX rounds twice here.
+ * Floating-point arithmetic (PTX ISA 9.7.3 to 9.7.5). No fma is made or undone here; the one
+ * fast-math flag that is set is `contract`, where PTX leaves the same choice open.
  */
 #include <stdio.h>
 #include <string.h>
@@ -89,14 +89,25 @@ static const char *direction(const struct ptx_statement *s)
 	return rounding && strcmp(rounding, "rn") ? rounding : NULL;
 }
 
-static LLVMValueRef plain(struct ptx_lift *l, const char *op, LLVMValueRef *a)
+/* Without a rounding modifier an addition and a multiplication may become one fma later on. */
+static LLVMValueRef contractable(LLVMValueRef v, bool named)
 {
+	if (!named && LLVMIsAInstruction(v))
+		LLVMSetFastMathFlags(v, LLVMFastMathAllowContract);
+	return v;
+}
+
+static LLVMValueRef plain(struct ptx_lift *l, const struct ptx_statement *s, const char *op,
+			  LLVMValueRef *a)
+{
+	bool named = ptx_pick(s, "rnd") != NULL;
+
 	if (!strcmp(op, "add"))
-		return LLVMBuildFAdd(l->builder, a[0], a[1], "");
+		return contractable(LLVMBuildFAdd(l->builder, a[0], a[1], ""), named);
 	if (!strcmp(op, "sub"))
-		return LLVMBuildFSub(l->builder, a[0], a[1], "");
+		return contractable(LLVMBuildFSub(l->builder, a[0], a[1], ""), named);
 	if (!strcmp(op, "mul"))
-		return LLVMBuildFMul(l->builder, a[0], a[1], "");
+		return contractable(LLVMBuildFMul(l->builder, a[0], a[1], ""), named);
 	if (!strcmp(op, "div"))
 		return LLVMBuildFDiv(l->builder, a[0], a[1], "");
 	if (!strcmp(op, "rcp"))
@@ -125,7 +136,7 @@ bool ptx_lower_farith(struct ptx_lift *l, const struct ptx_statement *s)
 	for (unsigned i = 1; i < s->operands; i++)
 		a[i - 1] = ptx_flush(l, s, ptx_source(l, s, i, type), type);
 	v = rounding ? directed(l, s->row->operation, rounding, type, a, s->operands - 1)
-		     : plain(l, s->row->operation, a);
+		     : plain(l, s, s->row->operation, a);
 	v = ptx_flush(l, s, v, type);
 	return ptx_result(l, s, ptx_saturate(l, s, v), type);
 }
@@ -165,7 +176,7 @@ bool ptx_lower_fmixed(struct ptx_lift *l, const struct ptx_statement *s)
 	}
 	l->f32_plain++;
 	v = rounding ? directed(l, s->row->operation, rounding, PTX_f32, a, last)
-		     : plain(l, s->row->operation, a);
+		     : plain(l, s, s->row->operation, a);
 	return ptx_result(l, s, ptx_saturate(l, s, v), PTX_f32);
 }
 

@@ -15,15 +15,11 @@ static LLVMValueRef object(struct ptx_lift *l, const struct ptx_statement *s, un
 	return LLVMTypeOf(p) == shared ? p : LLVMBuildAddrSpaceCast(l->builder, p, shared, "");
 }
 
-/*
- * cp.async.mbarrier.arrive: copies are made at once, so the arrival that they would trigger is made
- * now. Without .noinc it adds the arrival that it takes away: nothing is left to do.
- */
+/* cp.async.mbarrier.arrive: an arrival when all copies of this thread so far are complete. */
 static bool copied(struct ptx_lift *l, const struct ptx_statement *s)
 {
-	if (ptx_has(s, "noinc"))
-		ptx_operation(l, "tally.mbarrier.arrive", 2, object(l, s, 0),
-			      LLVMConstInt(l->i32, 1, 0), NULL, NULL);
+	ptx_operation(l, ptx_has(s, "noinc") ? "tally.copy.arrive.own" : "tally.copy.arrive", 1,
+		      object(l, s, 0), NULL, NULL, NULL);
 	return !l->failed;
 }
 

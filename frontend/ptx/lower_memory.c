@@ -159,6 +159,12 @@ static unsigned lanes_of(struct ptx_lift *l, const struct ptx_statement *s,
 	return l->failed ? 0 : n;
 }
 
+/* Another block's memory, and 128 bits at once with an order. */
+static bool only_vendor(const struct ptx_statement *s)
+{
+	return ptx_has(s, "shared::cluster") || (is_atomic(s) && s->type[0] == PTX_b128);
+}
+
 bool ptx_lower_load(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	const struct ptx_operand *e[MAX_LANES];
@@ -167,7 +173,7 @@ bool ptx_lower_load(struct ptx_lift *l, const struct ptx_statement *s)
 	LLVMTypeRef t = ptx_storage_type(l, s->type[0]);
 	LLVMValueRef pointer, v;
 
-	if (ptx_has(s, "shared::cluster"))
+	if (only_vendor(s))
 		return ptx_lower_vendor(l, s);
 	pointer = ptx_pointer(l, s, s->operand[1], space);
 	if (l->failed)
@@ -201,7 +207,7 @@ bool ptx_lower_store(struct ptx_lift *l, const struct ptx_statement *s)
 	LLVMTypeRef t = ptx_storage_type(l, s->type[0]);
 	LLVMValueRef pointer, v;
 
-	if (ptx_has(s, "shared::cluster"))
+	if (only_vendor(s))
 		return ptx_lower_vendor(l, s);
 	pointer = ptx_pointer(l, s, s->operand[0], space);
 	if (l->failed)
@@ -222,76 +228,4 @@ bool ptx_lower_store(struct ptx_lift *l, const struct ptx_statement *s)
 		set_access(l, s, LLVMBuildStore(l->builder, v, step(l, pointer, i * bytes)), bytes);
 	}
 	return !l->failed;
-}
-
-/* for (i = from; i < size; i++) to[i] = i < given ? source[i] : 0, given < size being rare */
-static void copy_bytes(struct ptx_lift *l, LLVMValueRef to, LLVMValueRef source, LLVMValueRef given,
-		       unsigned size)
-{
-	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->builder);
-	LLVMBasicBlockRef loop = ptx_new_block(l, "copy"), body = ptx_new_block(l, "copy.byte");
-	LLVMBasicBlockRef after = ptx_new_block(l, "copied");
-	LLVMValueRef zero = LLVMConstInt(l->i64, 0, 0), phi, more, v, next;
-
-	v = LLVMBuildStore(l->builder, LLVMConstNull(ptx_int_type(l, size * 8)), to);
-	LLVMSetAlignment(v, size);
-	given = ptx_as(l, given, l->i64, false);
-	LLVMBuildBr(l->builder, loop);
-	LLVMPositionBuilderAtEnd(l->builder, loop);
-	phi = LLVMBuildPhi(l->builder, l->i64, "");
-	more = LLVMBuildICmp(l->builder, LLVMIntULT, phi, given, "");
-	LLVMBuildCondBr(l->builder, more, body, after);
-	LLVMPositionBuilderAtEnd(l->builder, body);
-	v = LLVMBuildLoad2(l->builder, l->i8, LLVMBuildGEP2(l->builder, l->i8, source, &phi, 1, ""),
-			   "");
-	LLVMSetAlignment(v, 1);
-	v = LLVMBuildStore(l->builder, v, LLVMBuildGEP2(l->builder, l->i8, to, &phi, 1, ""));
-	LLVMSetAlignment(v, 1);
-	next = LLVMBuildAdd(l->builder, phi, LLVMConstInt(l->i64, 1, 0), "");
-	LLVMBuildBr(l->builder, loop);
-	LLVMAddIncoming(phi, (LLVMValueRef[]){zero, next}, (LLVMBasicBlockRef[]){before, body}, 2);
-	LLVMPositionBuilderAtEnd(l->builder, after);
-}
-
-/*
- * cp.async as a copy made at once: commit_group and wait_group then have nothing to wait for. With
- * a source size below the copy's the rest is zero.
- */
-bool ptx_lower_copy_async(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	LLVMValueRef to = ptx_pointer(l, s, s->operand[0], PTX_SHARED);
-	LLVMValueRef from = ptx_pointer(l, s, s->operand[1], PTX_GLOBAL), v, given;
-	unsigned size = (unsigned)s->operand[2]->bits;
-	bool hint = ptx_has(s, "L2::cache_hint");
-	LLVMTypeRef t;
-
-	if (l->failed)
-		return false;
-	if (size != 4 && size != 8 && size != 16)
-		return ptx_fail(l, s, "the size is not 4, 8 or 16");
-	t = size == 16 ? LLVMVectorType(l->i32, 4) : ptx_int_type(l, size * 8);
-	if (s->operands > 3u + hint) {
-		LLVMBasicBlockRef whole = ptx_new_block(l, "copy.whole");
-		LLVMBasicBlockRef part = ptx_new_block(l, "copy.part");
-		LLVMBasicBlockRef done = ptx_new_block(l, "copy.done");
-		given = ptx_source(l, s, 3, PTX_u32);
-		given = ptx_intrinsic(l, "llvm.umin", 2, given, LLVMConstInt(l->i32, size, 0),
-				      NULL);
-		v = LLVMBuildICmp(l->builder, LLVMIntEQ, given, LLVMConstInt(l->i32, size, 0), "");
-		LLVMBuildCondBr(l->builder, v, whole, part);
-		LLVMPositionBuilderAtEnd(l->builder, part);
-		copy_bytes(l, to, from, given, size);
-		LLVMBuildBr(l->builder, done);
-		LLVMPositionBuilderAtEnd(l->builder, whole);
-		v = LLVMBuildLoad2(l->builder, t, from, "");
-		LLVMSetAlignment(v, size);
-		LLVMSetAlignment(LLVMBuildStore(l->builder, v, to), size);
-		LLVMBuildBr(l->builder, done);
-		LLVMPositionBuilderAtEnd(l->builder, done);
-		return !l->failed;
-	}
-	v = LLVMBuildLoad2(l->builder, t, from, "");
-	LLVMSetAlignment(v, size);
-	LLVMSetAlignment(LLVMBuildStore(l->builder, v, to), size);
-	return true;
 }

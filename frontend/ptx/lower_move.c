@@ -16,9 +16,12 @@ static LLVMValueRef pack(struct ptx_lift *l, const struct ptx_statement *s)
 	unsigned lane = n ? bits / n : bits;
 	LLVMTypeRef t = ptx_int_type(l, bits);
 	LLVMValueRef v = LLVMConstNull(t);
-	enum ptx_type type = lane == 8 ? PTX_b8 : lane == 16 ? PTX_b16 : PTX_b32;
+	enum ptx_type type = lane == 8	  ? PTX_b8
+			     : lane == 16 ? PTX_b16
+			     : lane == 32 ? PTX_b32
+					  : PTX_b64;
 
-	if (lane != 8 && lane != 16 && lane != 32) {
+	if (lane != ptx_type_bits(type)) {
 		ptx_fail(l, s, "the vector does not have the size of the type");
 		return v;
 	}
@@ -123,21 +126,8 @@ bool ptx_lower_isspacep(struct ptx_lift *l, const struct ptx_statement *s)
 	return ptx_lower_vendor(l, s);
 }
 
-/* Cache policies are hints: the value only ever reaches instructions that drop it. */
-bool ptx_lower_zero(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	return ptx_result(l, s, LLVMConstInt(l->i64, 0, 0), PTX_b64);
-}
-
-/* Prefetches, hints, and waits for copies that were made at once. */
+/* Prefetches and hints. */
 bool ptx_lower_nothing(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	return !l->failed && s != NULL;
-}
-
-bool ptx_lower_refuse(struct ptx_lift *l, const struct ptx_statement *s)
-{
-	if (s->type[0] == PTX_b128)
-		return ptx_fail(l, s, "128-bit values (.b128) are not supported");
-	return ptx_fail(l, s, "this form is not supported");
 }

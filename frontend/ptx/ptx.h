@@ -53,6 +53,8 @@
 	T(s2f6x2, 16, OTHER) \
 	T(u4, 4, OTHER) \
 	T(s4, 4, OTHER) \
+	T(u2, 2, OTHER) \
+	T(s2, 2, OTHER) \
 	T(b1, 1, OTHER)
 /* clang-format on */
 

@@ -75,21 +75,23 @@ static LLVMValueRef vendor_register(struct ptx_lift *l, const struct ptx_stateme
 				    const char *name, unsigned bits)
 {
 	char text[128];
-	LLVMTypeRef result = bits == 64 ? l->i64 : l->i32;
+	LLVMTypeRef result = bits == 64 ? l->i64 : bits == 1 ? l->i1 : l->i32;
 	LLVMTypeRef type = LLVMFunctionType(result, NULL, 0, 0);
 	int n;
 	LLVMValueRef code, v;
 
 	if (bits == 1)
-		n = snprintf(text, sizeof text,
-			     "{ .reg .pred p; mov.pred p, %s; selp.u32 $0, 1, 0, p; }", name);
+		n = snprintf(text, sizeof text, "mov.pred $0, %s;", name);
 	else
 		n = snprintf(text, sizeof text, "mov.b%u $0, %s;", bits, name);
-	code = LLVMGetInlineAsm(type, text, (size_t)n, bits == 64 ? "=l" : "=r", 2, 1, 0,
-				LLVMInlineAsmDialectATT, 0);
+	code = LLVMGetInlineAsm(type, text, (size_t)n,
+				bits == 64  ? "=l"
+				: bits == 1 ? "=b"
+					    : "=r",
+				2, 1, 0, LLVMInlineAsmDialectATT, 0);
 	v = LLVMBuildCall2(l->builder, type, code, NULL, 0, "");
 	ptx_lock(l, s, name);
-	return bits == 1 ? LLVMBuildTrunc(l->builder, v, l->i1, "") : v;
+	return v;
 }
 
 bool ptx_special(struct ptx_lift *l, const struct ptx_statement *s, const char *name,
@@ -112,7 +114,8 @@ bool ptx_special(struct ptx_lift *l, const struct ptx_statement *s, const char *
 	for (size_t i = 0; i < sizeof vendor / sizeof *vendor; i++)
 		if (!strncmp(vendor[i].prefix, name, strlen(vendor[i].prefix)) &&
 		    strlen(name) < 64) {
-			*value = vendor_register(l, s, name, vendor[i].bits);
+			*value = vendor_register(l, s, name,
+						 strstr(name, "_64") ? 64 : vendor[i].bits);
 			return true;
 		}
 	return false;

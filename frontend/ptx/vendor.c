@@ -16,8 +16,8 @@ enum { MAX_VALUES = 300 };
 struct vendor {
 	struct ptx_lift *l;
 	const struct ptx_statement *s;
-	struct tally_buffer text, before, after; /* the instruction; predicates in and out */
-	unsigned outputs, inputs, predicates, first_input;
+	struct tally_buffer text, before;
+	unsigned outputs, inputs, first_input;
 	const struct ptx_operand *output[MAX_VALUES];
 	LLVMTypeRef output_type[MAX_VALUES];
 	LLVMValueRef input[MAX_VALUES];
@@ -43,9 +43,18 @@ static char constraint(LLVMTypeRef type)
 	case LLVMDoubleTypeKind:
 		return 'd';
 	default:
-		return LLVMGetIntTypeWidth(type) == 64	 ? 'l'
-		       : LLVMGetIntTypeWidth(type) == 32 ? 'r'
-							 : 'h';
+		switch (LLVMGetIntTypeWidth(type)) {
+		case 1:
+			return 'b';
+		case 32:
+			return 'r';
+		case 64:
+			return 'l';
+		case 128:
+			return 'q';
+		default:
+			return 'h';
+		}
 	}
 }
 
@@ -63,8 +72,6 @@ static void print_selector(struct vendor *v, const struct ptx_operand *o)
 
 static void add_output(struct vendor *v, const struct ptx_operand *o)
 {
-	bool predicate = is_register(o) && o->symbol->type == PTX_pred;
-
 	if (o->kind == PTX_O_SINK) {
 		tally_buffer_print(&v->text, "_");
 		return;
@@ -74,18 +81,9 @@ static void add_output(struct vendor *v, const struct ptx_operand *o)
 		return;
 	}
 	v->output[v->outputs] = o;
-	v->output_type[v->outputs] =
-		predicate ? v->l->i32 : ptx_storage_type(v->l, o->symbol->type);
-	if (predicate) {
-		tally_buffer_print(&v->text, "%%tp%u", v->predicates);
-		tally_buffer_print(&v->before, ".reg .pred %%tp%u; ", v->predicates);
-		tally_buffer_print(&v->after, " selp.u32 $%u, 1, 0, %%tp%u;", v->outputs,
-				   v->predicates++);
-	} else {
-		tally_buffer_print(&v->text, "$%u", v->outputs);
-		print_selector(v, o);
-	}
-	v->outputs++;
+	v->output_type[v->outputs] = ptx_storage_type(v->l, o->symbol->type);
+	tally_buffer_print(&v->text, "$%u", v->outputs++);
+	print_selector(v, o);
 }
 
 /* Inputs are numbered after all outputs, whose number is known by then. */
@@ -119,15 +117,31 @@ static void print_list(struct vendor *v, const struct ptx_operand *o)
 	}
 }
 
-static void print_predicate(struct vendor *v, const struct ptx_operand *o)
+/* A variable's address is as wide as the instruction says: mapa.u32. */
+static enum ptx_type value_type(const struct ptx_statement *s, const struct ptx_operand *o)
 {
-	struct ptx_lift *l = v->l;
-	LLVMValueRef value = LLVMBuildZExt(l->builder, ptx_value(l, v->s, o, PTX_pred), l->i32, "");
-	unsigned n = add_input(v, value, -1);
+	if (is_register(o))
+		return o->symbol->type;
+	return s->type[0] && ptx_type_bits(s->type[0]) == 32 ? PTX_b32 : PTX_b64;
+}
 
-	tally_buffer_print(&v->before, ".reg .pred %%tp%u; setp.ne.u32 %%tp%u, $%u, 0; ",
-			   v->predicates, v->predicates, n);
-	tally_buffer_print(&v->text, "%%tp%u", v->predicates++);
+/* A register, or the address of a variable. */
+static void print_value(struct vendor *v, const struct ptx_operand *o)
+{
+	struct ptx_operand plain = *o;
+
+	plain.negated = false;
+	if (o->negated)
+		tally_buffer_print(&v->text, o->symbol && o->symbol->type == PTX_pred ? "!" : "-");
+	tally_buffer_print(&v->text, "$%u",
+			   add_input(v, ptx_value(v->l, v->s, &plain, value_type(v->s, o)), -1));
+	print_selector(v, o);
+}
+
+/* Questions about textures and surfaces take the handle in a register of type .u64 alone. */
+static bool is_query(const struct ptx_statement *s)
+{
+	return !strcmp(s->name, "txq") || !strcmp(s->name, "suq");
 }
 
 static void print_memory(struct vendor *v, const struct ptx_operand *o)
@@ -142,8 +156,14 @@ static void print_memory(struct vendor *v, const struct ptx_operand *o)
 		type = PTX_b32;
 	tally_buffer_print(&v->text, "[");
 	if (o->name) {
-		tally_buffer_print(&v->text, "$%u",
-				   add_input(v, ptx_value(v->l, v->s, &base, type), -1));
+		unsigned n = add_input(v, ptx_value(v->l, v->s, &base, type), -1);
+
+		if (is_query(v->s)) {
+			tally_buffer_print(&v->before, "{ .reg .u64 %%th; mov.b64 %%th, $%u; ", n);
+			tally_buffer_print(&v->text, "%%th");
+		} else {
+			tally_buffer_print(&v->text, "$%u", n);
+		}
 		/* A tensor map or a texture takes no offset, not even 0. */
 		if (o->bits)
 			tally_buffer_print(&v->text, "+%lld", (long long)o->bits);
@@ -168,16 +188,7 @@ static void print_source(struct vendor *v, const struct ptx_operand *o)
 		print_memory(v, o);
 		return;
 	case PTX_O_NAME:
-		if (is_register(o) && o->symbol->type == PTX_pred)
-			print_predicate(v, o);
-		else
-			tally_buffer_print(
-				&v->text, "$%u",
-				add_input(v,
-					  ptx_value(v->l, v->s, o,
-						    is_register(o) ? o->symbol->type : PTX_b64),
-					  -1));
-		print_selector(v, o);
+		print_value(v, o);
 		return;
 	case PTX_O_LIST:
 		ptx_fail(v->l, v->s, "an operand has a form that does not fit");
@@ -227,7 +238,7 @@ static void print_destination(struct vendor *v)
 static LLVMValueRef build(struct vendor *v)
 {
 	struct ptx_lift *l = v->l;
-	struct tally_buffer constraints = {0}, whole = {0};
+	struct tally_buffer constraints = {0};
 	LLVMTypeRef types[MAX_VALUES], result, type;
 	LLVMValueRef code, call = NULL;
 
@@ -245,13 +256,12 @@ static LLVMValueRef build(struct vendor *v)
 			tally_buffer_print(&constraints, "%c,", constraint(types[i]));
 	}
 	tally_buffer_print(&constraints, "~{memory}");
-	tally_buffer_print(&whole, "{ %s%s;%s }", v->before.data ? v->before.data : "",
-			   v->text.data ? v->text.data : "", v->after.data ? v->after.data : "");
-	if (constraints.failed || whole.failed || v->text.failed) {
+	tally_buffer_print(&v->text, "%s", *v->text.data == '{' ? "; }" : ";");
+	if (constraints.failed || v->text.failed) {
 		ptx_fail(l, v->s, "out of memory");
 	} else {
 		type = LLVMFunctionType(result, types, v->inputs, 0);
-		code = LLVMGetInlineAsm(type, whole.data, whole.size, constraints.data,
+		code = LLVMGetInlineAsm(type, v->text.data, v->text.size, constraints.data,
 					constraints.size, 1, 0, LLVMInlineAsmDialectATT, 0);
 		call = LLVMBuildCall2(l->builder, type, code, v->input, v->inputs, "");
 		LLVMAddCallSiteAttribute(
@@ -260,7 +270,6 @@ static LLVMValueRef build(struct vendor *v)
 				l->context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
 	}
 	tally_buffer_free(&constraints);
-	tally_buffer_free(&whole);
 	return call;
 }
 
@@ -270,8 +279,6 @@ static void store_outputs(struct vendor *v, LLVMValueRef call)
 		const struct ptx_operand *o = v->output[i];
 		LLVMValueRef value =
 			v->outputs == 1 ? call : LLVMBuildExtractValue(v->l->builder, call, i, "");
-		if (o->symbol->type == PTX_pred)
-			value = LLVMBuildTrunc(v->l->builder, value, v->l->i1, "");
 		ptx_assign_to(v->l, v->s, o, value, o->symbol->type);
 	}
 }
@@ -290,6 +297,12 @@ bool ptx_lower_vendor(struct ptx_lift *l, const struct ptx_statement *s)
 		else
 			print_source(&v, s->operand[i]);
 	}
+	if (v.before.size) {
+		tally_buffer_print(&v.before, "%s", v.text.data ? v.text.data : "");
+		tally_buffer_free(&v.text);
+		v.text = v.before;
+		v.before = (struct tally_buffer){0};
+	}
 	call = l->failed ? NULL : build(&v);
 	if (call) {
 		store_outputs(&v, call);
@@ -297,6 +310,5 @@ bool ptx_lower_vendor(struct ptx_lift *l, const struct ptx_statement *s)
 	}
 	tally_buffer_free(&v.text);
 	tally_buffer_free(&v.before);
-	tally_buffer_free(&v.after);
 	return !l->failed;
 }

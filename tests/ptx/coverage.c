@@ -17,10 +17,13 @@ static const struct isa_instruction instructions[] = {
 
 enum { COUNT = sizeof instructions / sizeof *instructions };
 
-enum state { PORTABLE, PARTLY, LOCKED, REFUSED, UNKNOWN, STATES };
+enum state { PORTABLE, PARTLY, LOCKED, UNKNOWN, STATES };
 
 static const char *const state_names[STATES] = {
-	"portable", "portable, some forms locked", "vendor-locked", "refused", "unknown",
+	"portable",
+	"portable, some forms locked",
+	"vendor-locked",
+	"unknown",
 };
 
 static const struct {
@@ -129,7 +132,7 @@ static bool is_other(const struct ptx_row *row, const struct isa_instruction *i)
 
 static enum state state_of(const struct isa_instruction *i)
 {
-	unsigned portable = 0, locked = 0, refused = 0;
+	unsigned portable = 0, locked = 0;
 	const struct ptx_row *row;
 
 	for (size_t k = 0; (row = ptx_row_at(k)); k++) {
@@ -137,16 +140,10 @@ static enum state state_of(const struct isa_instruction *i)
 			continue;
 		if (!row->lower)
 			locked++;
-		else if (row->lower == ptx_lower_refuse)
-			refused++;
 		else
 			portable++;
 	}
-	return portable && locked ? PARTLY
-	       : portable	  ? PORTABLE
-	       : locked		  ? LOCKED
-	       : refused	  ? REFUSED
-				  : UNKNOWN;
+	return portable && locked ? PARTLY : portable ? PORTABLE : locked ? LOCKED : UNKNOWN;
 }
 
 /* A row that no instruction of the list describes is a gap of the list. */
@@ -183,7 +180,6 @@ static void print_head(void)
 	       "- portable, some forms locked: forms that the note names, or that the table gives "
 	       "to the vendor, stay assembly\n"
 	       "- vendor-locked: stays assembly, the kernel runs on NVIDIA's GPUs only\n"
-	       "- refused: known, and an error by name\n"
 	       "- unknown: an error, 'unknown instruction' or 'not known in this form'\n\n"
 	       "| state | instructions |\n|---|---|\n");
 	for (unsigned s = 0; s < STATES; s++)

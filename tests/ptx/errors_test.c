@@ -45,8 +45,6 @@ static const struct {
 	{KERNEL "bra NOWHERE;\n}", 7, 5, "label 'NOWHERE' is not defined"},
 	{KERNEL "L: L: ret;\n}", 7, 4, "label 'L' is defined twice"},
 	{KERNEL "call foo, (%r1);\n}", 7, 1, "function 'foo' is not declared"},
-	{KERNEL "atom.exch.b128 %d1, [%d2], %d3;\n}", 7, 1, ".b128"},
-	{KERNEL ".reg .b128 %q;\n}", 7, 6, ".b128"},
 	{KERNEL "mov.u32 %r1, 99999999999999999999;\n}", 7, 14, "does not fit into 64 bits"},
 	{KERNEL "mov.u32 %r1, 1/0;\n}", 7, 17, "division by zero"},
 	{KERNEL "mov.u32 %r1, `;\n}", 7, 14, "unexpected character '`'"},
@@ -133,8 +131,7 @@ static void locks(void **state)
 		 "mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [$0], 1;"},
 		{"mbarrier.try_wait.acquire.cluster.shared.b64 %p1, [%r1], %d1;",
 		 "mbarrier.try_wait.acquire.cluster.shared.b64 at x.ptx:8:1",
-		 "mbarrier.try_wait.acquire.cluster.shared.b64 %tp0, [$1], $2; selp.u32 $0, 1, "
-		 "0, %tp0;"},
+		 "mbarrier.try_wait.acquire.cluster.shared.b64 $0, [$1], $2;"},
 		{"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3+16];",
 		 "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 at x.ptx:8:1",
 		 "{$0, $1}, [$2+16];"},

@@ -394,6 +394,7 @@ const struct reference_symbol reference_symbols[] = {
 	S("tally.approx.cos.f32", cosf),
 	S("tally.approx.tanh.f32", tanhf),
 	S("tally.approx.div.f32", divide),
+	S("tally.approx.div.full.f32", divide),
 	S("tally.approx.rcp.ftz.f64", rcp64),
 	S("tally.round.add.rz.f32", add_rz),
 	S("tally.round.add.rp.f32", add_rp),

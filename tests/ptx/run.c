@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/file.h"
 #include "frontend/frontend.h"
 #include "ir_passes/contract.h"
 #include "reference.h"
@@ -88,20 +89,45 @@ static LLVMModuleRef lift(LLVMContextRef context, const struct ptx_case *cases, 
 	return module;
 }
 
-static void link_pairs(LLVMContextRef context, LLVMModuleRef module)
+/* Links IR text; what it defines stays only where it is used. */
+static void link_text(LLVMContextRef context, LLVMModuleRef module, const char *text, size_t size)
 {
 	char *message = NULL;
-	LLVMModuleRef pairs;
-	LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-		reference_pairs, strlen(reference_pairs), "pairs");
+	LLVMModuleRef part;
+	LLVMMemoryBufferRef buffer =
+		LLVMCreateMemoryBufferWithMemoryRangeCopy(text, size, "library");
 
-	if (LLVMParseIRInContext(context, buffer, &pairs, &message)) {
+	if (LLVMParseIRInContext(context, buffer, &part, &message)) {
 		fprintf(stderr, "%s\n", message);
 		exit(1);
 	}
-	LLVMSetDataLayout(pairs, LLVMGetDataLayoutStr(module));
-	if (LLVMLinkModules2(module, pairs))
+	LLVMSetDataLayout(part, LLVMGetDataLayoutStr(module));
+	for (LLVMValueRef f = LLVMGetFirstFunction(part); f; f = LLVMGetNextFunction(f))
+		if (!LLVMIsDeclaration(f))
+			LLVMSetLinkage(f, LLVMLinkOnceODRLinkage);
+	if (LLVMLinkModules2(module, part))
 		exit(1);
+}
+
+/* Bodies in IR: results of two parts, and the portable library's where C has none below. */
+static void link_bodies(LLVMContextRef context, LLVMModuleRef module)
+{
+	static const char *const files[] = {"copies.ll"};
+
+	link_text(context, module, reference_pairs, strlen(reference_pairs));
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		struct tally_buffer text = {0};
+		struct tally_error error = {0};
+		char path[512];
+
+		snprintf(path, sizeof path, "%s/ir_passes/%s", TALLY_SOURCE_DIR, files[i]);
+		if (!tally_file_read(path, &text, &error)) {
+			tally_error_print(&error, "ptx_run");
+			exit(1);
+		}
+		link_text(context, module, text.data, text.size);
+		tally_buffer_free(&text);
+	}
 }
 
 size_t ptx_run(const struct ptx_case *cases, size_t count)
@@ -115,7 +141,7 @@ size_t ptx_run(const struct ptx_case *cases, size_t count)
 	LLVMLinkInMCJIT();
 	LLVMInitializeNativeTarget();
 	LLVMInitializeNativeAsmPrinter();
-	link_pairs(context, module);
+	link_bodies(context, module);
 	LLVMSetDataLayout(module, "");
 	for (const struct reference_symbol *s = reference_symbols; s->name; s++)
 		LLVMAddSymbol(s->name, s->address);

@@ -41,6 +41,11 @@ define float @tally.approx.div.f32(float %a, float %b) {
   ret float %r
 }
 
+define float @tally.approx.div.full.f32(float %a, float %b) {
+  %r = call float asm "div.full.f32 $0, $1, $2;", "=f,f,f"(float %a, float %b)
+  ret float %r
+}
+
 define double @tally.approx.rcp.ftz.f64(double %a) {
   %r = call double asm "rcp.approx.ftz.f64 $0, $1;", "=d,d"(double %a)
   ret double %r

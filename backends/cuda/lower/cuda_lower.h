@@ -30,6 +30,26 @@ bool tally_cuda_maths(LLVMModuleRef module, const char *libdevice, struct tally_
 bool tally_cuda_matrix(LLVMModuleRef module, const struct tally_cuda_target *target,
 		       struct tally_error *error);
 
+/*
+ * One asm string of `inputs` with the results of `result` (a type or a struct of types): $0 ... are
+ * the results, the inputs follow. Without `effects` it may be merged, moved and dropped. NULL when
+ * memory is short.
+ */
+LLVMValueRef tally_cuda_build_assembly(LLVMBuilderRef builder, LLVMTypeRef result,
+				       LLVMValueRef *inputs, unsigned count, const char *text,
+				       size_t size, bool effects);
+
+/* Gives `function` a body that is such a string of its parameters, inlined everywhere. */
+bool tally_cuda_assembly(LLVMValueRef function, const char *text, size_t size, bool effects);
+
+/* Gives bodies to operations that are named after one instruction with modifiers: asynchronous
+ * copies, cache policies. Those that the target lacks stay without one. */
+bool tally_cuda_instructions(LLVMModuleRef module, const struct tally_cuda_target *target,
+			     struct tally_error *error);
+
+/* Flushing and saturating arithmetic as single instructions: before anything is linked. */
+bool tally_cuda_flush(LLVMModuleRef module, struct tally_error *error);
+
 /* After optimisation: atomicrmw with the order and scope that the IR asks for. */
 bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *target,
 			struct tally_error *error);

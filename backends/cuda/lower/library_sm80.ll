@@ -142,3 +142,32 @@ define i32 @tally.mbarrier.pending.count(i64 %state) {
   %r = call i32 asm "mbarrier.pending_count.b64 $0, $1;", "=r,l"(i64 %state)
   ret i32 %r
 }
+
+; Copies that other work may overtake: their groups, and the arrival when they are complete.
+
+define void @tally.copy.commit() {
+  call void asm sideeffect "cp.async.commit_group;", "~{memory}"()
+  ret void
+}
+
+define void @tally.copy.wait(i32 %groups) alwaysinline {
+  call void asm sideeffect "cp.async.wait_group $0;", "n,~{memory}"(i32 %groups)
+  ret void
+}
+
+define void @tally.copy.wait.all() {
+  call void asm sideeffect "cp.async.wait_all;", "~{memory}"()
+  ret void
+}
+
+define void @tally.copy.arrive(ptr addrspace(3) %b) {
+  %address = ptrtoint ptr addrspace(3) %b to i32
+  call void asm sideeffect "cp.async.mbarrier.arrive.shared.b64 [$0];", "r,~{memory}"(i32 %address)
+  ret void
+}
+
+define void @tally.copy.arrive.own(ptr addrspace(3) %b) {
+  %address = ptrtoint ptr addrspace(3) %b to i32
+  call void asm sideeffect "cp.async.mbarrier.arrive.noinc.shared.b64 [$0];", "r,~{memory}"(i32 %address)
+  ret void
+}

@@ -211,7 +211,9 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	if (!machine)
 		return false;
 	set_machine(module, machine);
-	ok = tally_cuda_matrix(module, target, error) && link_all(module, target, options, error);
+	ok = tally_cuda_flush(module, error) && tally_cuda_matrix(module, target, error) &&
+	     tally_cuda_instructions(module, target, error) &&
+	     link_all(module, target, options, error);
 	if (ok) {
 		tally_lower_internalise(module);
 		tally_lower_stats(options, "link");

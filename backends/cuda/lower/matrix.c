@@ -7,25 +7,11 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/matrix.h"
 
-/* The text and constraints of one instruction, and its inputs. */
+/* The text of one instruction, and the number of its next operand. */
 struct instruction {
-	struct tally_buffer text, constraints;
-	LLVMValueRef input[TALLY_OPERATION_ARGUMENTS];
-	LLVMTypeRef type[TALLY_OPERATION_ARGUMENTS];
-	unsigned inputs, number; /* of the next operand in the text */
+	struct tally_buffer text;
+	unsigned number;
 };
-
-static char letter(LLVMTypeRef type)
-{
-	switch (LLVMGetTypeKind(type)) {
-	case LLVMFloatTypeKind:
-		return 'f';
-	case LLVMDoubleTypeKind:
-		return 'd';
-	default:
-		return LLVMGetIntTypeWidth(type) == 64 ? 'l' : 'r';
-	}
-}
 
 /* "{$4,$5}" of `count` registers. */
 static void print_vector(struct instruction *i, unsigned count)
@@ -33,29 +19,6 @@ static void print_vector(struct instruction *i, unsigned count)
 	for (unsigned k = 0; k < count; k++)
 		tally_buffer_print(&i->text, "%s$%u", k ? "," : "{", i->number++);
 	tally_buffer_print(&i->text, "}");
-}
-
-static void add_inputs(struct instruction *i, LLVMBuilderRef builder, LLVMValueRef function)
-{
-	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
-
-	for (unsigned k = 0; k < LLVMCountParams(function); k++) {
-		LLVMValueRef v = LLVMGetParam(function, k);
-
-		/* Shared addresses have 32 bits: what the source computed them in. */
-		if (LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMPointerTypeKind)
-			v = LLVMBuildPtrToInt(builder, v,
-					      LLVMGetPointerAddressSpace(LLVMTypeOf(v)) ==
-							      TALLY_AS_SHARED
-						      ? LLVMInt32TypeInContext(context)
-						      : LLVMInt64TypeInContext(context),
-					      "");
-		i->input[k] = v;
-		i->type[k] = LLVMTypeOf(v);
-		tally_buffer_print(&i->constraints, "%s%c", i->constraints.size ? "," : "",
-				   letter(i->type[k]));
-	}
-	i->inputs = LLVMCountParams(function);
 }
 
 /* How many registers hold a fragment of so many elements; those of f64 are counted, not their bits.
@@ -116,45 +79,19 @@ static bool touches_memory(const struct tally_matrix_form *f)
 static bool make_body(LLVMValueRef function, const struct tally_matrix_form *f,
 		      struct tally_error *error)
 {
-	LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
-	LLVMBuilderRef builder = LLVMCreateBuilderInContext(context);
-	LLVMTypeRef result = LLVMGetReturnType(LLVMGlobalGetValueType(function)), type;
+	LLVMTypeRef result = LLVMGetReturnType(LLVMGlobalGetValueType(function));
 	struct instruction i = {0};
-	bool is_struct = LLVMGetTypeKind(result) == LLVMStructTypeKind;
-	bool is_void = LLVMGetTypeKind(result) == LLVMVoidTypeKind, ok, memory = touches_memory(f);
-	unsigned results = is_struct ? LLVMCountStructElementTypes(result) : !is_void;
-	LLVMValueRef code, call;
+	unsigned results = LLVMGetTypeKind(result) == LLVMStructTypeKind
+				   ? LLVMCountStructElementTypes(result)
+				   : LLVMGetTypeKind(result) != LLVMVoidTypeKind;
+	bool ok;
 
-	LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(context, function, ""));
-	for (unsigned k = 0; k < results; k++)
-		tally_buffer_print(
-			&i.constraints, "%s=%c", k ? "," : "",
-			letter(is_struct ? LLVMStructGetTypeAtIndex(result, k) : result));
-	add_inputs(&i, builder, function);
-	if (memory)
-		tally_buffer_print(&i.constraints, ",~{memory}");
 	tally_buffer_print(&i.text, "%s ", f->ptx);
-	print_operands(&i, f, results, i.inputs);
+	print_operands(&i, f, results, LLVMCountParams(function));
 	tally_buffer_print(&i.text, ";");
-	ok = !i.text.failed && !i.constraints.failed;
-	if (ok) {
-		type = LLVMFunctionType(result, i.type, i.inputs, 0);
-		code = LLVMGetInlineAsm(type, i.text.data, i.text.size, i.constraints.data,
-					i.constraints.size, memory, 0, LLVMInlineAsmDialectATT, 0);
-		call = LLVMBuildCall2(builder, type, code, i.input, i.inputs, "");
-		LLVMAddCallSiteAttribute(
-			call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-			LLVMCreateEnumAttribute(
-				context, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
-		if (is_void)
-			LLVMBuildRetVoid(builder);
-		else
-			LLVMBuildRet(builder, call);
-		tally_add_attribute(function, "alwaysinline", 0);
-	}
-	LLVMDisposeBuilder(builder);
+	ok = !i.text.failed &&
+	     tally_cuda_assembly(function, i.text.data, i.text.size, touches_memory(f));
 	tally_buffer_free(&i.text);
-	tally_buffer_free(&i.constraints);
 	return ok || tally_fail(error, "out of memory");
 }
 
