@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bodies of operations that are one PTX instruction: inline assembly of the function's parameters. */
+/* Bodies of operations that are one PTX instruction: inline assembly of the function's parameters.
+ */
 #include "backends/cuda/lower/cuda_lower.h"
 #include "base/buffer.h"
 #include "ir_passes/ir.h"
@@ -78,7 +79,8 @@ LLVMValueRef tally_cuda_build_assembly(LLVMBuilderRef builder, LLVMTypeRef resul
 	if (effects)
 		tally_buffer_print(&constraints, "%s~{memory}", constraints.size ? "," : "");
 	if (!constraints.failed) {
-		type = LLVMFunctionType(n == 1 && !is_struct ? results[0] : result, types, count, 0);
+		type = LLVMFunctionType(n == 1 && !is_struct ? results[0] : result, types, count,
+					0);
 		code = LLVMGetInlineAsm(type, text, size, constraints.data ? constraints.data : "",
 					constraints.size, effects, 0, LLVMInlineAsmDialectATT, 0);
 		call = LLVMBuildCall2(builder, type, code, inputs, count, "");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arithmetic whose operands and result are flushed (tally.ftz.f32), or whose result is clamped to
- * [0, 1], as the one PTX instruction with .ftz and .sat that does all of it; and arithmetic that may
- * be contracted as the instruction without a rounding modifier, so that ptxas decides as it would
- * have for the original. It runs before anything is linked or optimised, while the shape that the
- * frontends give is still there.
+ * [0, 1], as the one PTX instruction with .ftz and .sat that does all of it; and arithmetic that
+ * may be contracted as the instruction without a rounding modifier, so that ptxas decides as it
+ * would have for the original. It runs before anything is linked or optimised, while the shape that
+ * the frontends give is still there.
  */
 #include <stdio.h>
 #include <string.h>
@@ -250,8 +250,8 @@ static void arithmetic(struct flush *f, LLVMValueRef i, const struct shape *s)
 		first = 1;
 		count = 1;
 	}
-	snprintf(text, sizeof text, "%.*s%s%s.%s", contract ? 3 : (int)strlen(base), base, ftz ? ".ftz" : "", clamped ? ".sat" : "",
-		 s->type);
+	snprintf(text, sizeof text, "%.*s%s%s.%s", contract ? 3 : (int)strlen(base), base,
+		 ftz ? ".ftz" : "", clamped ? ".sat" : "", s->type);
 	place_operands(text, sizeof text, count);
 	replace(f, root, LLVMTypeOf(root), operands + first, count, text);
 }

@@ -271,7 +271,8 @@ static int report(const struct check *c)
 		if (f->legal && f->locked && getenv("LOCKED"))
 			printf("locked: %u: %s\n", f->line, f->text);
 	}
-	printf("%s: %zu forms, %zu that ptxas takes: %zu refused, %zu broken, %zu locked; %zu that it "
+	printf("%s: %zu forms, %zu that ptxas takes: %zu refused, %zu broken, %zu locked; %zu that "
+	       "it "
 	       "does not are lifted\n",
 	       c->plain, c->forms.count, legal, refused, broken, locked, loose);
 	return refused || broken;

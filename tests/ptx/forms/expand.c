@@ -186,14 +186,8 @@ static const struct {
 	char letter;
 	const char *type;
 } registers[] = {
-	{'r', "b32"},
-	{'d', "b64"},
-	{'h', "b16"},
-	{'c', "b8"},
-	{'f', "f32"},
-	{'e', "f64"},
-	{'q', "b128"},
-	{'p', "pred"},
+	{'r', "b32"}, {'d', "b64"}, {'h', "b16"},  {'c', "b8"},
+	{'f', "f32"}, {'e', "f64"}, {'q', "b128"}, {'p', "pred"},
 };
 
 static void print_register(struct tally_buffer *out, size_t kind, const char *name, unsigned at,
@@ -255,12 +249,14 @@ void forms_print_head(struct tally_buffer *out, const char *arch)
 
 void forms_print_kernel(struct tally_buffer *out, size_t number, const char *text)
 {
-	tally_buffer_print(out,
-			   ".visible .entry k%zu(.param .align 16 .b8 in[64]) { .reg .b64 base, lo, hi, "
-			   "%%ga; .reg .b32 word, %%sa; .local .align 16 .b8 own[64]; ld.param.u64 base, [in]; "
-			   "cvta.to.global.u64 base, base; add.u64 %%ga, base, 65536; mov.u32 "
-			   "%%sa, pool; ",
-			   number);
+	tally_buffer_print(
+		out,
+		".visible .entry k%zu(.param .align 16 .b8 in[64]) { .reg .b64 base, lo, hi, "
+		"%%ga; .reg .b32 word, %%sa; .local .align 16 .b8 own[64]; ld.param.u64 base, "
+		"[in]; "
+		"cvta.to.global.u64 base, base; add.u64 %%ga, base, 65536; mov.u32 "
+		"%%sa, pool; ",
+		number);
 	print_registers(out, text, false);
 	tally_buffer_print(out, "%s ", text);
 	print_registers(out, text, true);

@@ -26,11 +26,13 @@ struct forms {
 	size_t count, capacity;
 };
 
-/* Reads the list and expands every pattern. False with a message on stderr. Free with forms_free. */
+/* Reads the list and expands every pattern. False with a message on stderr. Free with forms_free.
+ */
 bool forms_read(struct forms *forms, const char *path);
 void forms_free(struct forms *forms);
 
-/* A kernel `k<number>` that loads the registers of `text`, executes it and stores them. One line. */
+/* A kernel `k<number>` that loads the registers of `text`, executes it and stores them. One line.
+ */
 void forms_print_kernel(struct tally_buffer *out, size_t number, const char *text);
 
 /* The file's head: version, target, shared memory. Three lines. */
