@@ -18,6 +18,7 @@ int tally_command_run(int argc, char **argv);
 int tally_command_status(int argc, char **argv);
 int tally_command_top(int argc, char **argv);
 int tally_command_trace(int argc, char **argv);
+int tally_command_profile(int argc, char **argv);
 int tally_command_cache(int argc, char **argv);
 
 /* The error of an option that getopt_long() (with opterr = 0) did not like: `result` is what it

@@ -14,6 +14,8 @@ static const struct tally_command commands[] = {
 	{"top", "the same, live: who runs, who waits, what the kernels run as", tally_command_top},
 	{"trace", "record what the programs do, for ui.perfetto.dev", tally_command_trace},
 #ifdef TALLY_HAVE_CACHE
+	{"profile", "show what was measured of each kernel, what it runs as and why",
+	 tally_command_profile},
 	{"cache", "show or clear the cache of compiled kernels", tally_command_cache},
 #endif
 };

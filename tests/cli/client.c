@@ -71,10 +71,13 @@ int main(int argc, char **argv)
 	if (argc > 5) {
 		report = tally_report_create(
 			&(struct tally_report_identity){.name = argv[2],
-							.priority = options.priority},
+							.priority = options.priority,
+							.device_name = options.device_name,
+							.driver = "42",
+							.transform = "7"},
 			&fd);
 		options.attachment = (struct tally_attachment){
-			.fd = fd, .kind = TALLY_REPORT_MAGIC, .size = sizeof *report};
+			.fd = fd, .kind = TALLY_REPORT_KIND, .size = sizeof *report};
 		for (int i = 5; i < argc; i++)
 			add_kernel(argv[i], launches);
 	}

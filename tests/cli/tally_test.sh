@@ -10,7 +10,7 @@ run 0 "$tally" --help
 has "$out" "usage: tally"
 run 0 "$tally" --version
 has "$out" "tally "
-for command in run status top trace cache; do
+for command in run status top trace profile cache; do
     run 0 "$tally" $command --help
     has "$out" "usage: tally $command"
     run 0 "$tally" $command --version
@@ -22,7 +22,7 @@ done
 run 1 "$tally"
 has "$err" "see tally --help"
 run 1 "$tally" frobnicate
-has "$err" 'unknown command "frobnicate"; known: run, status, top, trace, cache'
+has "$err" 'unknown command "frobnicate"; known: run, status, top, trace, profile, cache'
 run 1 "$tally" status extra
 has "$err" "unexpected argument"
 run 1 "$tally" run

@@ -31,7 +31,7 @@ page() {
 	[ -z "$only" ] || complain "${file##*/} describes $only, which --help does not name (of: $*)"
 }
 
-page tally.1 tally "tally run" "tally status" "tally top" "tally trace" "tally cache"
+page tally.1 tally "tally run" "tally status" "tally top" "tally trace" "tally profile" "tally cache"
 page tallyd.8 tallyd
 page tally-lower.1 tally-lower
 
