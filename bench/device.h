@@ -44,8 +44,19 @@ static inline CUfunction bench_function(const void *image, const char *name)
 /* The ways in which a program can meet libtally.so: environments for struct bench_run.
  * $BENCH_PRELOAD is the library; bench/run.sh sets it, and starts the tallyd that $TALLY_SOCKET
  * names. */
-enum { BENCH_NO_DAEMON = 4, BENCH_WAYS };
-extern const char *const bench_way_names[BENCH_WAYS];
+enum {
+	BENCH_NO_DAEMON = 4,
+	BENCH_WAYS,
+	/* And while `tally trace` records: see bench_traced(). */
+	BENCH_TRACED_HIGH = BENCH_WAYS,
+	BENCH_TRACED,
+	BENCH_ALL_WAYS
+};
+extern const char *const bench_way_names[BENCH_ALL_WAYS];
 const char *const *bench_way_environment(int way);
+
+/* The arguments of the `way`: those of the program, behind `tally trace` (which lies beside the
+ * library) where the way is traced. Until the next call. */
+char **bench_way_arguments(int way, char **program);
 
 #endif

@@ -71,16 +71,16 @@ static int program(void)
 int main(int argc, char **argv)
 {
 	enum { KINDS = 3 };
-	static double figures[KINDS][BENCH_WAYS][TURNS], ratios[KINDS][BENCH_WAYS][TURNS];
+	static double figures[KINDS][BENCH_ALL_WAYS][TURNS], ratios[KINDS][BENCH_ALL_WAYS][TURNS];
 	char *arguments[] = {argv[0], "program", NULL};
 
 	if (argc > 1)
 		return program();
 	bench_begin("interpose", "what libtally.so adds to 100,000 empty launches, CPU device");
 	for (int turn = 0; turn < TURNS; turn++)
-		for (int way = 0; way < BENCH_WAYS; way++) {
-			struct bench_run run = {.arguments = arguments,
-						.quiet = way == BENCH_NO_DAEMON,
+		for (int way = 0; way < BENCH_ALL_WAYS; way++) {
+			struct bench_run run = {.arguments = bench_way_arguments(way, arguments),
+						.quiet = way >= BENCH_NO_DAEMON,
 						.environment = bench_way_environment(way)};
 
 			bench_process(&run);
@@ -92,8 +92,9 @@ int main(int argc, char **argv)
 					figures[kind][way][turn] / figures[kind][0][turn];
 		}
 	bench_info(bench_way_names[0], "ns", figures[0][0], TURNS, "a launch");
-	for (int way = 1; way < BENCH_WAYS; way++)
-		bench_ratio(bench_way_names[way], ratios[0][way], TURNS, 1 + BOUND_PERCENT / 100.0,
+	for (int way = 1; way < BENCH_ALL_WAYS; way++)
+		bench_ratio(bench_way_names[way], ratios[0][way], TURNS,
+			    way < BENCH_TRACED_HIGH ? 1 + BOUND_PERCENT / 100.0 : 0,
 			    "%.1f ns; median part %.3fx, CPU time %.3fx",
 			    bench_median(figures[0][way], TURNS),
 			    bench_median(ratios[1][way], TURNS),

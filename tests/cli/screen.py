@@ -81,8 +81,8 @@ class Screen:
                 assert self.x <= self.columns, f"too long a line: {self.lines[self.y]!r}"
 
     def wait(self, what, seconds=20):
-        """Until what(screen) is true: a function, or a text that has to be there."""
-        test = what if callable(what) else lambda s: what in s.text()
+        """Until what(screen) is true: a function, or a text that has to be there, wrapped or not."""
+        test = what if callable(what) else lambda s: what in " ".join(s.text().split())
         end = time.monotonic() + seconds
         while not test(self):
             assert time.monotonic() < end, f"never: {what}; the screen:\n{self.text()}"
