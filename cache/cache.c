@@ -59,21 +59,20 @@ static void remember(struct tally_hash key, int fd, const struct tally_error *re
 		;
 }
 
-enum answer { UNKNOWN, FOUND, REFUSED };
-
-static enum answer recall(struct tally_hash key, char path[PATH_MAX], struct tally_error *error)
+static enum tally_cache_answer recall(struct tally_hash key, char path[PATH_MAX],
+				      struct tally_error *error)
 {
-	enum answer answer = UNKNOWN;
+	enum tally_cache_answer answer = TALLY_CACHE_MISSING;
 
 	for (const struct remembered *r = atomic_load(&memory); r && !answer; r = r->next) {
 		if (strcmp(r->key.hex, key.hex))
 			continue;
 		if (tally_failed(&r->refused)) {
-			answer = REFUSED;
+			answer = TALLY_CACHE_REFUSED;
 			if (error && !tally_failed(error))
 				*error = r->refused;
 		} else if (inode_of(r->fd) == r->inode) {
-			answer = FOUND;
+			answer = TALLY_CACHE_FOUND;
 			snprintf(path, PATH_MAX, "/proc/self/fd/%d", r->fd);
 		}
 	}
@@ -187,34 +186,68 @@ static bool make(const char *lower, const struct tally_cache_request *request,
 	return true;
 }
 
+/* Where a request's result is, or would be. */
+struct place {
+	char lower[PATH_MAX], folder[PATH_MAX], lock[PATH_MAX], name[64];
+	struct tally_hash key;
+	bool on_disk; /* there is a folder for it; `folder`, `lock` and the path are set */
+};
+
+/* Works out the place; TALLY_CACHE_FOUND or REFUSED where that already is the answer. */
+static enum tally_cache_answer locate(const struct tally_cache_request *request,
+				      struct place *place, char path[PATH_MAX],
+				      struct tally_error *error)
+{
+	enum tally_cache_answer answer;
+
+	place->on_disk = false;
+	if (!request->image || !request->size) {
+		tally_fail(error, "there is no image to compile");
+		return TALLY_CACHE_REFUSED;
+	}
+	if (!tally_cache_find_lower(place->lower, error))
+		return TALLY_CACHE_REFUSED;
+	place->key = tally_cache_key(request, place->lower);
+	answer = recall(place->key, path, error);
+	if (answer)
+		return answer;
+	snprintf(place->name, sizeof place->name, "%s%s", place->key.hex,
+		 tally_cache_extension(request->target));
+	place->on_disk = usable_folder(place->folder) &&
+			 snprintf(path, PATH_MAX, "%s/%s", place->folder, place->name) < PATH_MAX &&
+			 snprintf(place->lock, PATH_MAX, "%s/%s.lock", place->folder,
+				  place->key.hex) < PATH_MAX;
+	return place->on_disk && tally_cache_touch(path) ? TALLY_CACHE_FOUND : TALLY_CACHE_MISSING;
+}
+
+enum tally_cache_answer tally_cache_find(const struct tally_cache_request *request,
+					 char path[PATH_MAX], struct tally_error *error)
+{
+	struct place place;
+
+	return locate(request, &place, path, error);
+}
+
 bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
 		     struct tally_error *error)
 {
-	char lower[PATH_MAX], folder[PATH_MAX], lock_path[PATH_MAX], name[64];
+	struct place place;
+	enum tally_cache_answer answer = locate(request, &place, path, error);
 
-	if (!request->image || !request->size)
-		return tally_fail(error, "there is no image to compile");
-	if (!tally_cache_find_lower(lower, error))
-		return false;
-	struct tally_hash key = tally_cache_key(request, lower);
-	enum answer answer = recall(key, path, error);
 	if (answer)
-		return answer == FOUND;
-
-	snprintf(name, sizeof name, "%s%s", key.hex, tally_cache_extension(request->target));
-	if (!usable_folder(folder) || snprintf(path, PATH_MAX, "%s/%s", folder, name) >= PATH_MAX ||
-	    snprintf(lock_path, PATH_MAX, "%s/%s.lock", folder, key.hex) >= PATH_MAX)
-		return make(lower, request, key, NULL, name, path, error);
-	if (tally_cache_touch(path))
-		return true;
+		return answer == TALLY_CACHE_FOUND;
+	if (!place.on_disk)
+		return make(place.lower, request, place.key, NULL, place.name, path, error);
 	bool there = false;
-	int lock = take_lock(lock_path, path, &there);
+	int lock = take_lock(place.lock, path, &there);
 	if (!there) {
 		/* Another thread of ours may have been refused, or kept it in memory, meanwhile. */
-		answer = recall(key, path, error);
-		there = answer == FOUND ||
-			(answer == UNKNOWN && make(lower, request, key, folder, name, path, error));
+		answer = recall(place.key, path, error);
+		there = answer == TALLY_CACHE_FOUND ||
+			(answer == TALLY_CACHE_MISSING &&
+			 make(place.lower, request, place.key, place.folder, place.name, path,
+			      error));
 	}
-	release_lock(lock, lock_path);
+	release_lock(lock, place.lock);
 	return there;
 }

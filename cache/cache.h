@@ -35,6 +35,29 @@ struct tally_cache_request {
 bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
 		     struct tally_error *error);
 
+/*
+ * The same without ever compiling: whether the result is there. TALLY_CACHE_MISSING: it would have
+ * to be made. TALLY_CACHE_REFUSED: tally_cache_get() was refused in this process, or could not
+ * begin; the reason is in `error`.
+ */
+enum tally_cache_answer { TALLY_CACHE_MISSING, TALLY_CACHE_FOUND, TALLY_CACHE_REFUSED };
+enum tally_cache_answer tally_cache_find(const struct tally_cache_request *request,
+					 char path[PATH_MAX], struct tally_error *error);
+
+/*
+ * What can be told about an image by looking at it, in microseconds: a fatbin's entries by their
+ * headers, text by its words. `liftable`: there is something that tally-lower may be able to lift;
+ * images of machine code alone have nothing. `variables`: whether the module has variables on the
+ * device (or textures), which two copies of it would have twice; of a compressed image nobody
+ * knows. Doubt counts as "may have": TALLY_MAYBE, or TALLY_YES.
+ */
+enum tally_fact { TALLY_NO, TALLY_YES, TALLY_MAYBE };
+struct tally_image_facts {
+	bool liftable;
+	enum tally_fact variables;
+};
+struct tally_image_facts tally_image_peek(const void *image, size_t size);
+
 /* Size in bytes of the image at `image`, known only by its first bytes (fatbin, fatbin wrapper,
  * ELF, PTX text), and its start (differs for the wrapper). False when it is none of these. */
 bool tally_image_size(const void *image, const void **start, size_t *size);
