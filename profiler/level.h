@@ -42,7 +42,8 @@ enum tally_level {
 	X(ATTRIBUTES, "attributes", "launched with attributes that a split launch would not keep") \
 	X(GRAPH, "graph", "part of a graph, which is launched as a whole")                         \
 	X(HIGH, "high", "the program's priority is high: it is never stopped inside")              \
-	X(ASKED, "asked", "the user asked for it")
+	X(ASKED, "asked", "the user asked for it")                                                 \
+	X(VARIABLES, "variables", "has device variables: stoppable when the program starts again")
 
 enum tally_reason {
 #define TALLY_REASON_NUMBER(name, word, text) TALLY_WHY_##name,

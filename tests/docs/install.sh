@@ -32,7 +32,7 @@ for file in bin/tally bin/tallyd bin/tally-lower lib/tally/libtally.so lib/tally
 	[ -z "$path" ] || fail "$file looks for libraries in $path"
 done
 
-"$prefix/bin/tally" run --device cpu --priority best-effort --name installed -- \
+TALLY_LEVEL=guard "$prefix/bin/tally" run --device cpu --priority best-effort --name installed -- \
 	"$TALLY_BUILD/demo/trainer" --size 64 --steps 4 >"$scratch/out" 2>"$scratch/err" || fail "trainer: $(cat "$scratch/err")"
 grep -q 'checksum' "$scratch/out" || fail "the trainer said: $(cat "$scratch/out")"
 [ ! -s "$scratch/err" ] || fail "on stderr: $(cat "$scratch/err")"

@@ -33,6 +33,16 @@ static CUmodule module;
 static CUfunction step, empty;
 static struct tally_device *device;
 
+/* As if the compiler had made the module from something. */
+static void as_if_compiled(CUmodule loaded)
+{
+	struct tally_module *m = tally_module_add(loaded, false, NULL);
+
+	assert_non_null(m);
+	atomic_store(&m->variants, loaded);
+	tally_module_is(m, TALLY_MODULE_STOPPABLE, TALLY_WHY_NONE);
+}
+
 /* The rival ------------------------------------------------------------------------------------ */
 
 static struct tally_client *rival;
@@ -357,7 +367,7 @@ static void unloading_finishes_what_was_stopped(void **state)
 				    &error));
 	OK(cuModuleLoadData(&own, image.data));
 	tally_buffer_free(&image);
-	tally_module_add(own, NULL, NULL);
+	as_if_compiled(own);
 	OK(cuModuleGetFunction(&step, own, "step"));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
@@ -549,8 +559,7 @@ static int setup(void **state)
 				    &error));
 	OK(cuModuleLoadData(&module, image.data));
 	tally_buffer_free(&image);
-	/* As if the compiler had made it from something. */
-	tally_module_add(module, NULL, NULL);
+	as_if_compiled(module);
 	OK(cuModuleGetFunction(&step, module, "step"));
 	OK(cuModuleGetFunction(&empty, module, "empty"));
 	device = tally_device_of(ordinal);

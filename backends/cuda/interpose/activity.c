@@ -207,7 +207,7 @@ void tally_activity_settle(struct tally_device *d)
 {
 	CUcontext handle = NULL;
 
-	if (tally_process.config.guards)
+	if (!tally_process.config.settles)
 		return;
 	if (!atomic_load(&d->active)) {
 		/* The monitor may be about to say so on the board: when we return it has. */

@@ -28,11 +28,34 @@ static bool priority(const char *text, int *value)
 	return true;
 }
 
+static const char *const levels[] = {
+	[TALLY_RUN_AUTO] = "auto", [TALLY_RUN_GATE] = "gate", [TALLY_RUN_GUARD] = "guard", NULL};
+static const char *const compiles[] = {[TALLY_COMPILE_AUTO] = "auto",
+				       [TALLY_COMPILE_WAIT] = "wait",
+				       [TALLY_COMPILE_BACKGROUND] = "background",
+				       NULL};
+
+/* Which of `words` the variable has, and `otherwise` when it has none of them. */
+static int word(const char *variable, const char *text, const char *const words[], int otherwise)
+{
+	static _Atomic bool said;
+
+	if (!text || !*text)
+		return otherwise;
+	for (int i = 0; words[i]; i++)
+		if (!strcmp(text, words[i]))
+			return i;
+	tally_warn_once(&said, "%s is \"%s\", which is no known value; the default is used",
+			variable, text);
+	return otherwise;
+}
+
 void tally_config_read(struct tally_config *config)
 {
 	static _Atomic bool said, said_slo;
 	const char *text = getenv("TALLY_PRIORITY"), *depth = getenv("TALLY_DEPTH");
 	const char *slo = getenv("TALLY_SLO");
+	const char *guard = getenv("TALLY_GUARD"), *bound = getenv("TALLY_BOUND_US");
 
 	*config = (struct tally_config){.depth = 2, .name = getenv("TALLY_NAME")};
 	if (!config->name || !*config->name)
@@ -47,13 +70,19 @@ void tally_config_read(struct tally_config *config)
 		return;
 	}
 	config->scheduled = true;
-	config->guards = config->priority < TALLY_PRIORITY_HIGH;
 	if (slo && *slo && config->priority >= TALLY_PRIORITY_HIGH &&
 	    !(config->slo = tally_slo_budget(slo)))
 		tally_warn_once(&said_slo,
 				"TALLY_SLO is \"%s\", not a number from 1.001 to 100: "
 				"there is no budget, lower priorities always give way",
 				slo);
+	config->settles = config->priority >= TALLY_PRIORITY_HIGH;
+	config->guards = guard && *guard ? strcmp(guard, "0") : !config->settles;
 	if (depth && atoi(depth) > 0)
 		config->depth = (unsigned)atoi(depth);
+	if (bound && atof(bound) > 0)
+		config->bound_ns = (uint64_t)(atof(bound) * 1000);
+	config->level = word("TALLY_LEVEL", getenv("TALLY_LEVEL"), levels, TALLY_RUN_AUTO);
+	config->compile =
+		word("TALLY_COMPILE", getenv("TALLY_COMPILE"), compiles, TALLY_COMPILE_AUTO);
 }

@@ -3,11 +3,41 @@
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* The first argument, a graph or a kernel; where it is memory it says nothing. */
 #define FIRST(argument, ...) argument
 #define WHAT(argument)	     _Generic((argument), CUdeviceptr: 0, default: (uintptr_t)(argument))
+
+/* What copies and memsets are taken for before one was timed, ns. */
+#define COPY_NS(bytes)	 (2000 + (bytes) / 20)
+#define MEMSET_NS(bytes) (2000 + (bytes) / 1000)
+
+#define TALLY_BYTES_2D(copy) ((copy) ? (copy)->WidthInBytes * (copy)->Height : 0)
+#define TALLY_BYTES_3D(copy) ((copy) ? (copy)->WidthInBytes * (copy)->Height * (copy)->Depth : 0)
+
+/* How long such work lasts, by function and size. */
+static struct tally_cost costs[TALLY_HOOK_COUNT][8 * sizeof(size_t)];
+
+static void count_piece(struct tally_stream *s, struct tally_piece *p, enum tally_hook hook,
+			size_t bytes, bool work, bool synchronous)
+{
+	struct tally_device *d = s->context->device;
+	unsigned size = bytes ? 8 * sizeof bytes - 1 - (unsigned)__builtin_clzl(bytes) : 0;
+
+	/* A synchronous copy leaves nothing in the queue. */
+	if (!work && (synchronous || !bytes))
+		return;
+	p->cost = &costs[hook][size];
+	p->ungated = !work;
+	tally_queue_enter(s, p, tally_cost_ns(p->cost, work ? MEMSET_NS(bytes) : COPY_NS(bytes)),
+			  tally_cost_due(p->cost));
+	if (bytes) {
+		tally_report_count(d->report, TALLY_COUNT_COPIES, 1);
+		tally_report_trace(d->report, TALLY_TRACE_COPY, s->number, NULL, bytes);
+	}
+}
 
 /* What comes before work that cannot skip itself; the stream's record, or NULL: Tally keeps out.
  * `what`: by what the work is known again. */
@@ -38,34 +68,39 @@ static void after(struct tally_stream *s, bool synchronous)
 		tally_activity_settle(s->context->device);
 }
 
-#define ENQUEUE(symbol, per_thread, work, synchronous, stream_, parameters, arguments)             \
+#define ENQUEUE(symbol, per_thread, work, synchronous, stream_, bytes_, parameters, arguments)     \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		struct tally_stream *record = NULL;                                                \
+		struct tally_piece piece = {0};                                                    \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
 			record = before(stream_, per_thread, work, WHAT(FIRST arguments));         \
+		if (record && tally_process.config.guards)                                         \
+			count_piece(record, &piece, TALLY_HOOK_##symbol, bytes_, work,             \
+				    synchronous);                                                  \
 		result = TALLY_REAL(symbol) arguments;                                             \
+		tally_queue_leave(&piece, result == CUDA_SUCCESS);                                 \
 		after(record, synchronous);                                                        \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
 
-#define ENQUEUE_PLAIN(symbol, work, stream_, parameters, arguments)                                \
-	ENQUEUE(symbol, false, work, false, stream_, parameters, arguments)
-#define ENQUEUE_PTSZ(symbol, work, stream_, parameters, arguments)                                 \
-	ENQUEUE(symbol, false, work, false, stream_, parameters, arguments)                        \
-	ENQUEUE(symbol##_ptsz, true, work, false, stream_, parameters, arguments)
-#define ENQUEUE_PTDS(symbol, work, stream_, parameters, arguments)                                 \
-	ENQUEUE(symbol, false, work, true, stream_, parameters, arguments)                         \
-	ENQUEUE(symbol##_ptds, true, work, true, stream_, parameters, arguments)
+#define ENQUEUE_PLAIN(symbol, work, stream_, bytes, parameters, arguments)                         \
+	ENQUEUE(symbol, false, work, false, stream_, bytes, parameters, arguments)
+#define ENQUEUE_PTSZ(symbol, work, stream_, bytes, parameters, arguments)                          \
+	ENQUEUE(symbol, false, work, false, stream_, bytes, parameters, arguments)                 \
+	ENQUEUE(symbol##_ptsz, true, work, false, stream_, bytes, parameters, arguments)
+#define ENQUEUE_PTDS(symbol, work, stream_, bytes, parameters, arguments)                          \
+	ENQUEUE(symbol, false, work, true, stream_, bytes, parameters, arguments)                  \
+	ENQUEUE(symbol##_ptds, true, work, true, stream_, bytes, parameters, arguments)
 
-#define WORK(flavour, symbol, stream_, parameters, arguments)                                      \
-	ENQUEUE_##flavour(symbol, true, stream_, parameters, arguments)
-#define FENCE(flavour, symbol, stream_, parameters, arguments)                                     \
-	ENQUEUE_##flavour(symbol, false, stream_, parameters, arguments)
-#define DRAIN(flavour, symbol, stream_, parameters, arguments)                                     \
+#define WORK(flavour, symbol, stream_, bytes, parameters, arguments)                               \
+	ENQUEUE_##flavour(symbol, true, stream_, bytes, parameters, arguments)
+#define FENCE(flavour, symbol, stream_, bytes, parameters, arguments)                              \
+	ENQUEUE_##flavour(symbol, false, stream_, bytes, parameters, arguments)
+#define DRAIN(flavour, symbol, stream_, bytes, parameters, arguments)                              \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		CUresult result;                                                                   \
@@ -76,7 +111,7 @@ static void after(struct tally_stream *s, bool synchronous)
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
-#define OWN(flavour, symbol, stream_, parameters, arguments)
-#define HOOK(kind, base, version, since, flavour, stream, parameters, arguments)                   \
-	kind(flavour, base##version, stream, parameters, arguments)
+#define OWN(flavour, symbol, stream_, bytes, parameters, arguments)
+#define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
+	kind(flavour, base##version, stream, bytes, parameters, arguments)
 #include "backends/cuda/interpose/hooks.def"

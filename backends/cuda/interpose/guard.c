@@ -9,11 +9,6 @@
 
 #include "backends/cuda/interpose/resolve.h"
 
-/* What counts as one launch when depth is counted, and what an unmeasured one is taken for. */
-#define UNIT_NS 50000
-/* A grid's blocks go in slices of at most this many: a stopped slice drains by skipping, 1 to 10 ns
- * a block on a GPU. */
-#define SLICE_BLOCKS 32768
 /* Launches in different streams run side by side: one that finds its own stream empty may come on
  * top of the depth, up to this many times it. */
 #define SIDE_BY_SIDE 4
@@ -192,13 +187,6 @@ static bool fill(struct tally_logged *e, struct tally_kernel *k, void **paramete
 	return true;
 }
 
-static uint64_t predict(const struct tally_kernel *k, uint32_t blocks)
-{
-	uint64_t ps = atomic_load_explicit(&k->block_ps, memory_order_relaxed);
-
-	return ps ? ps * blocks / 1000 : UNIT_NS;
-}
-
 static bool admits(const struct tally_device *d, const struct tally_guard *g, uint64_t predicted)
 {
 	unsigned in_flight = atomic_load_explicit(&d->in_flight, memory_order_relaxed);
@@ -206,7 +194,8 @@ static bool admits(const struct tally_device *d, const struct tally_guard *g, ui
 
 	if (g->entered - g->left == TALLY_LOG)
 		return false;
-	return in_flight < depth || d->in_flight_ns + predicted <= (uint64_t)depth * UNIT_NS ||
+	return in_flight < depth ||
+	       atomic_load(&d->queued_ns) + predicted <= (uint64_t)depth * TALLY_UNIT_NS ||
 	       (g->entered == g->left && in_flight < SIDE_BY_SIDE * depth);
 }
 
@@ -252,20 +241,34 @@ static void admit(struct tally_stream *s, uint64_t predicted)
 	}
 }
 
-/* True when the slice is on its way or the driver refused it (`result`), as tally_guard_launch. */
-static bool launch_slice(struct tally_stream *s, struct tally_kernel *k,
-			 const struct tally_dimensions *at, uint32_t lo, uint32_t hi,
-			 void **parameters, const void *packed, CUresult *result)
+bool tally_guard_make_room(struct tally_device *d)
 {
+	struct tally_stream *s = oldest(d);
+
+	if (s)
+		wait_left(s, s->guard->left + 1);
+	return s != NULL;
+}
+
+/* True when the slice is on its way or the driver refused it (`result`), as tally_guard_launch. */
+static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, uint32_t lo,
+			 uint32_t hi, void **parameters, const void *packed, CUresult *result)
+{
+	struct tally_configuration *c = plan->configuration;
+	const struct tally_dimensions *at = &c->at;
 	struct tally_device *d = s->context->device;
 	struct tally_guard *g = s->guard;
-	uint64_t predicted = predict(k, hi - lo);
+	uint64_t predicted =
+		(uint64_t)((double)tally_plan_ns(plan) * (hi - lo) / (double)c->blocks);
 	struct tally_logged *e;
 
 	admit(s, predicted);
 	e = &g->log[g->entered % TALLY_LOG];
-	if (g->lost || !fill(e, k, parameters, packed))
+	if (g->lost || !fill(e, c->kernel, parameters, packed))
 		return false;
+	e->configuration = c;
+	e->level = plan->choice.level;
+	e->sample = plan->measure ? tally_sample_begin(s) : NULL;
 	e->dimensions = *at;
 	e->launch = (struct tally_launch){
 		.lo = lo, .hi = hi, .grid = {at->grid[0], at->grid[1], at->grid[2]}};
@@ -277,10 +280,11 @@ static bool launch_slice(struct tally_stream *s, struct tally_kernel *k,
 	switch (tally_log_enqueue(s, g->entered, result)) {
 	case TALLY_ENQUEUED:
 		g->entered++;
-		d->in_flight_ns += predicted;
+		atomic_fetch_add(&d->queued_ns, predicted);
 		atomic_fetch_add_explicit(&d->in_flight, 1, memory_order_relaxed);
 		return true;
 	case TALLY_REFUSED:
+		tally_sample_drop(e->sample);
 		return true;
 	case TALLY_HALF_WAY:
 		/* It runs; whoever synchronises asks the driver itself from now on. */
@@ -291,13 +295,15 @@ static bool launch_slice(struct tally_stream *s, struct tally_kernel *k,
 	}
 }
 
-bool tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
-			const struct tally_dimensions *at, void **parameters, const void *packed,
-			CUresult *result)
+bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, void **parameters,
+			const void *packed, CUresult *result)
 {
 	static _Atomic bool said;
+	struct tally_kernel *k = plan->configuration->kernel;
+	const struct tally_dimensions *at = &plan->configuration->at;
 	struct tally_device *d = s->context->device;
-	uint32_t blocks = at->grid[0] * at->grid[1] * at->grid[2], lo;
+	uint32_t blocks = (uint32_t)plan->configuration->blocks, lo;
+	uint32_t slice = plan->choice.slice ? plan->choice.slice : blocks;
 	bool ok = true;
 
 	if (at->shared > atomic_load_explicit(&k->shared, memory_order_relaxed))
@@ -306,16 +312,15 @@ bool tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
 	pthread_mutex_lock(&d->lock);
 	s->waiters++;
 	wait_implicit(s);
-	for (lo = 0; ok && lo < blocks && !*result; lo += SLICE_BLOCKS)
-		ok = launch_slice(s, k, at, lo,
-				  blocks - lo > SLICE_BLOCKS ? lo + SLICE_BLOCKS : blocks,
+	for (lo = 0; ok && lo < blocks && !*result; lo += slice)
+		ok = launch_slice(s, plan, lo, blocks - lo > slice ? lo + slice : blocks,
 				  parameters, packed, result);
 	if (!ok) {
 		tally_log_lose(s);
 		tally_warn_once(&said, "the driver refuses what stopping a launch takes; launches "
 				       "of this program run whole from now on");
 		/* Slices of it are on their way: the driver's state is not ours to mend. */
-		if (lo > SLICE_BLOCKS) {
+		if (lo > slice) {
 			*result = CUDA_ERROR_LAUNCH_FAILED;
 			ok = true;
 		}
@@ -326,7 +331,11 @@ bool tally_guard_launch(struct tally_stream *s, struct tally_kernel *k,
 	if (!--s->waiters)
 		pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
-	if (ok && !*result)
+	if (ok && !*result) {
 		TALLY_COUNT(d, guarded, 1);
+		tally_plan_given(plan, plan->choice.level);
+		tally_report_trace(d->report, TALLY_TRACE_START, s->number,
+				   plan->configuration->row, blocks);
+	}
 	return ok;
 }

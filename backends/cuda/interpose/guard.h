@@ -12,19 +12,18 @@
 #define TALLY_BACKENDS_CUDA_INTERPOSE_GUARD_H
 
 #include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/profile.h"
 #include "backends/cuda/interpose/state.h"
 #include "ir_passes/launch_abi.h"
 
 #define TALLY_LOG 64 /* unfinished guarded launches of one stream, at most */
 
-/* One launch as the program asked for it. */
-struct tally_dimensions {
-	unsigned grid[3], block[3], shared; /* dynamic shared memory, bytes */
-};
-
 /* A launch of the log: everything that is needed to launch it again. */
 struct tally_logged {
 	struct tally_kernel *kernel;
+	struct tally_configuration *configuration; /* NULL: nothing is learnt */
+	enum tally_level level;
+	struct tally_sample *sample; /* or NULL */
 	struct tally_dimensions dimensions;
 	struct tally_launch launch; /* the last parameter */
 	uint32_t sequence;
@@ -43,13 +42,14 @@ struct tally_logged {
 struct tally_words {
 	_Alignas(64) _Atomic uint64_t mailbox; /* TALLY_MAILBOX of the stopped launch, or 0 */
 	_Atomic uint32_t done;		       /* the last launch that ended or skipped itself */
+	_Atomic uint32_t mark; /* the last mark of what cannot be stopped: queue.h */
 };
 
 /* A stream's half of the protocol. Device lock. */
 struct tally_guard {
-	CUdeviceptr broken;	   /* u32 */
-	CUdeviceptr controls;	   /* TALLY_LOG times struct tally_control: slot i serves log[i] */
-	CUdeviceptr mailbox, done; /* the device's addresses of *words */
+	CUdeviceptr broken;   /* u32 */
+	CUdeviceptr controls; /* TALLY_LOG times struct tally_control: slot i serves log[i] */
+	CUdeviceptr mailbox, done, mark; /* the device's addresses of *words */
 	struct tally_words *words;
 	struct tally_control *first_controls; /* what `controls` begins with; host memory */
 	struct tally_chunk *chunk;
@@ -60,20 +60,22 @@ struct tally_guard {
 
 	uint32_t sequence;		    /* the last one given */
 	uint64_t entered, left;		    /* launches that came into the log, that left it */
-	uint64_t last_left_at;		    /* ns */
 	struct tally_logged log[TALLY_LOG]; /* number n is in log[n % TALLY_LOG] */
 };
 
 /*
- * Launches `kernel`'s guarded variant, blocking while the gate is closed or the depth is reached.
- * `parameters` as cuLaunchKernel takes them, or `packed` bytes (the other NULL). Device lock not
- * held. True when it was launched or the driver refused the kernel: its answer is in `result`.
- * False when the protocol around the kernel does not work: nothing was launched, and the stream's
- * launches are opaque from then on.
+ * Launches the guarded variant of the plan's kernel, as its level says, blocking while the gate is
+ * closed or the depth is reached. `parameters` as cuLaunchKernel takes them, or `packed` bytes (the
+ * other NULL). Device lock not held. True when it was launched or the driver refused the kernel:
+ * its answer is in `result`. False when the protocol around the kernel does not work: nothing was
+ * launched, and the stream's launches are opaque from then on.
  */
-bool tally_guard_launch(struct tally_stream *stream, struct tally_kernel *kernel,
-			const struct tally_dimensions *dimensions, void **parameters,
-			const void *packed, CUresult *result);
+bool tally_guard_launch(struct tally_stream *stream, const struct tally_plan *plan,
+			void **parameters, const void *packed, CUresult *result);
+
+/* Waits for the oldest guarded launch of the device to end; false when there is none. Device lock
+ * held on entry and return, not between. */
+bool tally_guard_make_room(struct tally_device *device);
 
 /* Waits until the stream's guarded launches are done, and those of the streams that it implicitly
  * waits for; returns at once where there are none. */
@@ -86,6 +88,20 @@ void tally_drain_all(void);
 /* Takes done launches out of the log, starts a stopped one again when the gate is open; whether any
  * are left. Device lock held. */
 bool tally_guard_pending(struct tally_stream *stream);
+
+/* Whether guarded launches of the stream are not known done. Device lock not held. */
+static inline bool tally_guard_unconfirmed(struct tally_stream *stream)
+{
+	struct tally_device *d = stream->context->device;
+	bool pending;
+
+	if (!atomic_load_explicit(&d->in_flight, memory_order_relaxed))
+		return false;
+	pthread_mutex_lock(&d->lock);
+	pending = tally_guard_pending(stream);
+	pthread_mutex_unlock(&d->lock);
+	return pending;
+}
 
 /* The monitor's (guard_gate.c): all streams at once. Device lock held. */
 void tally_guard_close(struct tally_device *device);

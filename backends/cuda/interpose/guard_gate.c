@@ -18,6 +18,7 @@ void tally_guard_close(struct tally_device *d)
 {
 	d->closed = true;
 	d->closed_at = tally_now();
+	d->closings++;
 	tally_report_trace(d->report, TALLY_TRACE_GATE_CLOSED, 0, NULL, 0);
 	for (struct tally_context *c = d->contexts; c; c = c->next)
 		write_gate(c, 1, false);

@@ -62,39 +62,53 @@ enum tally_enqueued tally_log_enqueue(struct tally_stream *s, uint64_t number, C
 		at->block[1], at->block[2], at->shared, s->handle, e->pointers, NULL);
 	if (*result)
 		return TALLY_REFUSED;
+	if (e->sample && !tally_sample_end(e->sample))
+		e->sample = NULL;
 	if (TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, g->done, e->sequence, 0) ||
 	    (e->event && TALLY_DRIVER(cuEventRecord)(e->event, s->handle)))
 		return TALLY_HALF_WAY;
 	return TALLY_ENQUEUED;
 }
 
-/* What one block of the kernel costs the device, from launches that left the log together. */
-static void measure(struct tally_device *d, struct tally_guard *g, uint64_t first, uint64_t now)
+/* The launch is done: what is known of it goes to those who want it. */
+static void leave(struct tally_device *d, struct tally_stream *s, struct tally_logged *e)
 {
-	struct tally_logged *e = &g->log[first % TALLY_LOG];
-	uint64_t since = e->entered > g->last_left_at ? e->entered : g->last_left_at;
-	uint64_t each = (now - since) / (g->left - first), sample, known;
+	struct tally_sample *sample = e->sample;
 
-	/* A launch that had to stop says nothing about how long it takes. */
-	if (d->closed || since < d->opened_at)
-		return;
-	for (uint64_t n = first; n < g->left; n++) {
-		e = &g->log[n % TALLY_LOG];
-		if (!e->kernel || e->launch.hi <= e->launch.lo)
-			continue;
-		sample = each * 1000 / (e->launch.hi - e->launch.lo);
-		known = atomic_load_explicit(&e->kernel->block_ps, memory_order_relaxed);
-		sample = known ? (3 * known + sample) / 4 : sample;
-		atomic_store_explicit(&e->kernel->block_ps, sample ? sample : 1,
-				      memory_order_relaxed);
+	e->sample = NULL;
+	if (sample) {
+		sample->cost = &e->configuration->guarded;
+		sample->configuration = e->configuration;
+		sample->level = e->level;
+		sample->blocks = e->launch.hi - e->launch.lo;
+		sample->whole = e->configuration->blocks;
+		tally_sample_take(sample);
+	} else {
+		tally_report_trace(d->report, TALLY_TRACE_END, s->number, e->configuration->row, 0);
 	}
+}
+
+/* Everything of the stream has stopped: how long that took, and whom it met. */
+static void note_stop(struct tally_device *d, struct tally_stream *s, struct tally_logged *e)
+{
+	uint64_t took = d->closed ? tally_now() - d->closed_at : 0;
+	struct tally_slot *slot = tally_slot(d);
+
+	s->guard->noted = true;
+	atomic_fetch_add_explicit(&slot->stops, 1, memory_order_relaxed);
+	if (!took)
+		return;
+	atomic_store_explicit(&slot->stop_ns_last, took, memory_order_relaxed);
+	if (took > atomic_load_explicit(&slot->stop_ns_max, memory_order_relaxed))
+		atomic_store_explicit(&slot->stop_ns_max, took, memory_order_relaxed);
+	tally_report_stop(d->report, e->configuration->row, e->level, took, 0);
+	tally_report_trace(d->report, TALLY_TRACE_STOP, s->number, e->configuration->row, took);
 }
 
 bool tally_log_collect(struct tally_stream *s)
 {
 	struct tally_guard *g = s->guard;
 	struct tally_device *d = s->context->device;
-	uint64_t first = g->left, now;
 	uint32_t done, stopped;
 	uint64_t mailbox;
 
@@ -110,28 +124,12 @@ bool tally_log_collect(struct tally_stream *s)
 			break;
 		g->left++;
 		atomic_fetch_sub_explicit(&d->in_flight, 1, memory_order_relaxed);
-		d->in_flight_ns -= e->predicted;
-	}
-	if (g->left != first) {
-		now = tally_now();
-		measure(d, g, first, now);
-		g->last_left_at = now;
+		atomic_fetch_sub(&d->queued_ns, e->predicted);
+		leave(d, s, e);
 	}
 	/* Stopped, and everything behind it has skipped itself: the device is free of us. */
-	if (mailbox && !g->noted && !before(done, g->sequence)) {
-		uint64_t took = d->closed ? tally_now() - d->closed_at : 0;
-		struct tally_slot *slot = tally_slot(d);
-
-		g->noted = true;
-		atomic_fetch_add_explicit(&slot->stops, 1, memory_order_relaxed);
-		if (took) {
-			tally_report_stop(d->report, NULL, TALLY_LEVEL_GUARD, took, 0);
-			atomic_store_explicit(&slot->stop_ns_last, took, memory_order_relaxed);
-			if (took > atomic_load_explicit(&slot->stop_ns_max, memory_order_relaxed))
-				atomic_store_explicit(&slot->stop_ns_max, took,
-						      memory_order_relaxed);
-		}
-	}
+	if (mailbox && !g->noted && g->left != g->entered && !before(done, g->sequence))
+		note_stop(d, s, &g->log[g->left % TALLY_LOG]);
 	return mailbox != 0;
 }
 
@@ -142,8 +140,12 @@ void tally_log_lose(struct tally_stream *s)
 
 	g->lost = true;
 	for (; g->left < g->entered; g->left++) {
+		struct tally_logged *e = &g->log[g->left % TALLY_LOG];
+
 		atomic_fetch_sub_explicit(&d->in_flight, 1, memory_order_relaxed);
-		d->in_flight_ns -= g->log[g->left % TALLY_LOG].predicted;
+		atomic_fetch_sub(&d->queued_ns, e->predicted);
+		tally_sample_drop(e->sample);
+		e->sample = NULL;
 	}
 	pthread_cond_broadcast(&d->changed);
 }
@@ -164,6 +166,13 @@ void tally_log_resume(struct tally_stream *s)
 		TALLY_COUNT(d, stops, 1);
 	g->noted = false;
 	first->launch.lo = TALLY_MAILBOX_MAX(mailbox);
+	/* A launch that had to stop says nothing about how long it takes. */
+	for (uint64_t n = g->left; n < g->entered; n++) {
+		tally_sample_drop(g->log[n % TALLY_LOG].sample);
+		g->log[n % TALLY_LOG].sample = NULL;
+	}
+	tally_report_trace(d->report, TALLY_TRACE_RESUME, s->number, first->configuration->row,
+			   first->launch.lo);
 	/* Nothing can post between here and the write below: broken is still set. */
 	atomic_store_explicit(&g->words->mailbox, 0, memory_order_release);
 	if (!TALLY_DRIVER(cuCtxPushCurrent_v2)(s->context->handle)) {

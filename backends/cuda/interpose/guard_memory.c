@@ -47,6 +47,7 @@ static bool make_gate(struct tally_context *c)
 	    TALLY_DRIVER(cuMemsetD32Async)(c->gate, 0, 32, c->gate_stream) ||
 	    TALLY_DRIVER(cuStreamSynchronize)(c->gate_stream))
 		return false;
+	c->samples = calloc(TALLY_SAMPLES, sizeof *c->samples); /* without them nothing is timed */
 	c->failed = false;
 	c->ready = true;
 	return true;
@@ -87,6 +88,7 @@ static void fill(struct tally_context *c, struct tally_guard *g)
 	g->controls = device + 128;
 	g->mailbox = host + offsetof(struct host_place, words.mailbox);
 	g->done = host + offsetof(struct host_place, words.done);
+	g->mark = host + offsetof(struct host_place, words.mark);
 	for (unsigned i = 0; i < TALLY_LOG; i++)
 		place->controls[i] = (struct tally_control){
 			.gate = c->gate, .broken = g->broken, .mailbox = g->mailbox};
@@ -111,7 +113,7 @@ bool tally_guard_memory(struct tally_stream *stream)
 		g->place = (unsigned)__builtin_ctz(~chunk->used);
 		chunk->used |= 1u << g->place;
 		fill(c, g);
-		stream->guard = g;
+		__atomic_store_n(&stream->guard, g, __ATOMIC_RELEASE);
 	} else {
 		free(g);
 	}
@@ -127,6 +129,8 @@ void tally_guard_memory_return(struct tally_guard *guard)
 /* The driver frees the memory with the context. */
 void tally_guard_memory_forget(struct tally_context *context)
 {
+	free(context->samples);
+	context->samples = NULL;
 	while (context->chunks) {
 		struct tally_chunk *next = context->chunks->next;
 		free(context->chunks);

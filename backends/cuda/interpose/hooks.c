@@ -15,7 +15,7 @@
 	ROW(base, symbol##_ptds, since, true)
 
 const struct tally_hook_row tally_hook_rows[TALLY_HOOK_COUNT] = {
-#define HOOK(kind, base, version, since, flavour, stream, parameters, arguments)                   \
+#define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	ROW_##flavour(#base, base##version, since)
 #include "backends/cuda/interpose/hooks.def"
 };

@@ -21,7 +21,7 @@ enum tally_hook {
 #define NUMBER_PLAIN(symbol) TALLY_HOOK_##symbol,
 #define NUMBER_PTSZ(symbol)  TALLY_HOOK_##symbol, TALLY_HOOK_##symbol##_ptsz,
 #define NUMBER_PTDS(symbol)  TALLY_HOOK_##symbol, TALLY_HOOK_##symbol##_ptds,
-#define HOOK(kind, base, version, since, flavour, stream, parameters, arguments)                   \
+#define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	NUMBER_##flavour(base##version)
 #include "backends/cuda/interpose/hooks.def"
 	TALLY_HOOK_COUNT,
@@ -38,7 +38,7 @@ enum tally_hook {
 #define DECLARE_PTDS(symbol, parameters)                                                           \
 	DECLARE_PLAIN(symbol, parameters)                                                          \
 	DECLARE_PLAIN(symbol##_ptds, parameters)
-#define HOOK(kind, base, version, since, flavour, stream, parameters, arguments)                   \
+#define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	DECLARE_##flavour(base##version, parameters)
 #include "backends/cuda/interpose/hooks.def"
 

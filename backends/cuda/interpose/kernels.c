@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a kernel handle to its guarded variant; see kernels.h. */
+/* From a kernel handle to its stoppable form; see kernels.h. */
 #include "backends/cuda/interpose/kernels.h"
 
 #include <pthread.h>
@@ -9,25 +9,18 @@
 
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
+#include "base/hash.h"
 #include "ir_passes/launch_abi.h"
 
 #define BUCKETS 1024
-#define SUFFIX	"$slice_guard"
 
-enum { UNKNOWN, GUARDED, OPAQUE };
+enum { UNKNOWN, STOPPABLE, WHOLE };
 
 /* Records are never freed: a launch reads them without a lock, and a program has few kernels. One
  * that is gone has no handle. */
 static _Atomic(struct tally_kernel *) buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
-struct module {
-	struct module *next;
-	void *owner;
-	void *parent; /* the library that this module was got from, or NULL */
-	void *image;  /* freed with the module, or NULL */
-};
-static struct module *modules;
+static struct tally_module *modules; /* those that are gone are not among them */
 
 void tally_kernels_forked(void)
 {
@@ -52,16 +45,16 @@ struct tally_kernel *tally_kernel_find(const void *handle)
 	return k;
 }
 
-void tally_kernel_add(void *handle, struct tally_kernel_origin origin, const char *name)
+void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel, const char *name)
 {
 	struct tally_kernel *k;
 
 	pthread_mutex_lock(&lock);
 	if (!tally_kernel_find(handle) && (k = calloc(1, sizeof *k))) {
-		k->owner = origin.owner;
-		k->in_library = origin.in_library;
-		k->is_kernel = origin.is_kernel;
+		k->module = module;
+		k->is_kernel = is_kernel;
 		k->name = strdup(name);
+		k->hash = tally_hash_64(name, strlen(name));
 		atomic_store(&k->handle, handle);
 		k->next = atomic_load(bucket(handle));
 		if (k->name)
@@ -72,85 +65,105 @@ void tally_kernel_add(void *handle, struct tally_kernel_origin origin, const cha
 	pthread_mutex_unlock(&lock);
 }
 
-static const struct module *find_module(const void *owner)
+/* Some libraries get their functions in ways of their own; the driver knows where from. */
+struct tally_kernel *tally_kernel_of(void *handle)
 {
-	const struct module *m = modules;
+	struct tally_kernel *k = tally_kernel_find(handle);
+	struct tally_module *module = NULL;
+	const char *name = NULL;
+	CUmodule owner = NULL;
 
-	while (m && m->owner != owner)
-		m = m->next;
+	if (k || !handle)
+		return k;
+	if (!TALLY_DRIVER(cuFuncGetModule)(&owner, handle))
+		module = tally_module_find(owner);
+	if (TALLY_DRIVER(cuFuncGetName)(&name, handle) || !name)
+		name = "(unknown)";
+	tally_kernel_add(handle, module, false, name);
+	return tally_kernel_find(handle);
+}
+
+struct tally_module *tally_module_find(const void *handle)
+{
+	struct tally_module *m;
+
+	pthread_mutex_lock(&lock);
+	for (m = modules; m && atomic_load(&m->handle) != handle; m = m->next)
+		;
+	pthread_mutex_unlock(&lock);
 	return m;
 }
 
-bool tally_module_transformed(const void *owner)
+struct tally_module *tally_module_add(void *handle, bool library, struct tally_module *parent)
 {
-	bool found;
+	struct tally_module *m = tally_module_find(handle);
 
+	if (m || !(m = calloc(1, sizeof *m)))
+		return m;
+	atomic_store(&m->handle, handle);
+	m->library = library;
+	m->parent = parent;
 	pthread_mutex_lock(&lock);
-	found = find_module(owner) != NULL;
+	m->next = modules;
+	modules = m;
 	pthread_mutex_unlock(&lock);
-	return found;
+	return m;
 }
 
-void tally_module_add(void *owner, void *parent, void *image)
-{
-	struct module *m = calloc(1, sizeof *m);
-
-	pthread_mutex_lock(&lock);
-	if (m && !find_module(owner)) {
-		*m = (struct module){modules, owner, parent, image};
-		modules = m;
-		m = NULL;
-	}
-	pthread_mutex_unlock(&lock);
-	free(m);
-}
-
-static void forget_kernels(const void *owner)
+static void forget_kernels(const struct tally_module *module)
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct tally_kernel *k = atomic_load(&buckets[i]); k; k = k->next)
-			if (k->owner == owner)
+			if (k->module == module)
 				atomic_store(&k->handle, NULL);
 }
 
-void *tally_module_forget(void *owner)
+struct tally_module *tally_module_forget(void *handle)
 {
-	void *image = NULL;
+	struct tally_module *module = tally_module_find(handle);
 
+	if (!module)
+		return NULL;
 	pthread_mutex_lock(&lock);
-	for (struct module **p = &modules; *p;) {
-		struct module *m = *p;
+	for (struct tally_module **p = &modules; *p;) {
+		struct tally_module *m = *p;
 
-		if (m->owner != owner && m->parent != owner) {
+		if (m != module && m->parent != module) {
 			p = &m->next;
 			continue;
 		}
-		forget_kernels(m->owner);
-		image = m->image ? m->image : image;
+		forget_kernels(m);
+		atomic_store(&m->handle, NULL);
 		*p = m->next;
-		free(m);
 	}
 	pthread_mutex_unlock(&lock);
-	return image;
+	return module;
+}
+
+/* The record that says what form there is: a library's for the modules that were got from it. */
+static struct tally_module *root(const struct tally_kernel *k)
+{
+	return k->module && k->module->parent ? k->module->parent : k->module;
 }
 
 /* The variant's handle, of the same type as the kernel's own; NULL when there is none. */
-static void *find_variant(const struct tally_kernel *k)
+static void *find_variant(const struct tally_kernel *k, const struct tally_module *from)
 {
+	void *variants = atomic_load(&from->variants);
 	char name[4096];
 	CUfunction function = NULL;
 	CUkernel kernel = NULL;
 
-	if (snprintf(name, sizeof name, "%s" SUFFIX, k->name) >= (int)sizeof name)
+	if (snprintf(name, sizeof name, "%s" TALLY_SUFFIX, k->name) >= (int)sizeof name)
 		return NULL;
-	if (k->in_library) {
-		if (TALLY_DRIVER(cuLibraryGetKernel)(&kernel, k->owner, name))
-			return NULL;
-		if (k->is_kernel)
-			return kernel;
-		return TALLY_DRIVER(cuKernelGetFunction)(&function, kernel) ? NULL : function;
-	}
-	return TALLY_DRIVER(cuModuleGetFunction)(&function, k->owner, name) ? NULL : function;
+	if (!from->library)
+		return TALLY_DRIVER(cuModuleGetFunction)(&function, variants, name) ? NULL
+										    : function;
+	if (TALLY_DRIVER(cuLibraryGetKernel)(&kernel, variants, name))
+		return NULL;
+	if (k->is_kernel)
+		return kernel;
+	return TALLY_DRIVER(cuKernelGetFunction)(&function, kernel) ? NULL : function;
 }
 
 static bool parameter(const struct tally_kernel *k, void *handle, unsigned i,
@@ -197,25 +210,52 @@ static bool read_parameters(struct tally_kernel *k, void *variant)
 	return true;
 }
 
-bool tally_kernel_guarded(struct tally_kernel *k)
+static int find_out(struct tally_kernel *k, const struct tally_module *from)
+{
+	void *variant = NULL;
+
+	if (from && atomic_load(&from->form) == TALLY_MODULE_WHOLE) {
+		atomic_store(&k->barred, atomic_load(&from->barred));
+		return WHOLE;
+	}
+	if (from)
+		variant = find_variant(k, from);
+	if (!variant || !read_parameters(k, variant)) {
+		atomic_store(&k->barred, from ? TALLY_WHY_NOT_COMPILED : TALLY_WHY_NO_CODE);
+		return WHOLE;
+	}
+	k->variant = variant;
+	/* Without being asked a kernel may have 48 KB. */
+	atomic_store(&k->shared, 48 * 1024);
+	return STOPPABLE;
+}
+
+bool tally_kernel_stoppable(struct tally_kernel *k)
 {
 	int state = atomic_load_explicit(&k->state, memory_order_acquire);
-	void *variant;
+	const struct tally_module *from;
 
 	if (state != UNKNOWN)
-		return state == GUARDED;
+		return state == STOPPABLE;
+	from = root(k);
+	if (from &&
+	    atomic_load_explicit(&from->form, memory_order_acquire) == TALLY_MODULE_COMPILING)
+		return false;
 	pthread_mutex_lock(&lock);
 	state = atomic_load(&k->state);
 	if (state == UNKNOWN) {
-		variant = find_variant(k);
-		state = variant && read_parameters(k, variant) ? GUARDED : OPAQUE;
-		k->variant = variant;
-		/* Without being asked a kernel may have 48 KB. */
-		atomic_store(&k->shared, 48 * 1024);
+		state = find_out(k, from);
 		atomic_store_explicit(&k->state, state, memory_order_release);
 	}
 	pthread_mutex_unlock(&lock);
-	return state == GUARDED;
+	return state == STOPPABLE;
+}
+
+enum tally_reason tally_kernel_barred(const struct tally_kernel *k)
+{
+	int state = atomic_load_explicit(&k->state, memory_order_acquire);
+
+	return state == UNKNOWN ? TALLY_WHY_COMPILING : (enum tally_reason)atomic_load(&k->barred);
 }
 
 void tally_kernel_allow_shared(struct tally_kernel *k, unsigned bytes)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel handles of the program, and what Tally knows about each. */
+/* Modules and kernel handles of the program, and what Tally knows about each. */
 #ifndef TALLY_BACKENDS_CUDA_INTERPOSE_KERNELS_H
 #define TALLY_BACKENDS_CUDA_INTERPOSE_KERNELS_H
 
@@ -7,56 +7,101 @@
 #include <stdint.h>
 
 #include "backends/cuda/interpose/hooks.h"
+#include "profiler/level.h"
+
+#define TALLY_SUFFIX "$slice_guard" /* of a kernel's stoppable form */
+
+struct tally_configuration;
+
+/* Whether a module's kernels can be had in a stoppable form. Only COMPILING ever changes. */
+enum tally_module_form {
+	TALLY_MODULE_WHOLE,	/* no: `barred` says why */
+	TALLY_MODULE_COMPILING, /* not yet */
+	TALLY_MODULE_STOPPABLE, /* they are in `variants` */
+};
+
+/* A module or library that the program loaded. Records are never freed: a launch reads them without
+ * a lock. */
+struct tally_module {
+	struct tally_module *next;
+	_Atomic(void *) handle; /* CUmodule or CUlibrary; NULL: gone */
+	bool library;
+	struct tally_module *parent; /* the library that this module was got from, or NULL */
+	void *image;		     /* what was loaded instead: freed with the module; or NULL */
+	uint64_t hash[2];	     /* of the content, for the profile; 0: not worth knowing */
+
+	_Atomic int form;	  /* enum tally_module_form */
+	_Atomic int barred;	  /* enum tally_reason */
+	_Atomic(void *) variants; /* `handle`, or a second module that is loaded beside it */
+	_Atomic bool asked;	  /* the program has the address of one of its variables */
+};
+
+/* One launch as the program asked for it. */
+struct tally_dimensions {
+	unsigned grid[3], block[3], shared; /* dynamic shared memory, bytes */
+};
 
 struct tally_parameter {
 	size_t offset, size; /* in the packed parameters */
 };
 
 struct tally_kernel {
-	_Atomic(void *) handle; /* CUfunction or CUkernel as the program has it; NULL: gone */
-	void *owner;		/* CUmodule or CUlibrary */
-	bool in_library;	/* owner is a CUlibrary */
-	bool is_kernel;		/* handle is a CUkernel */
+	_Atomic(void *) handle;	     /* CUfunction or CUkernel as the program has it; NULL: gone */
+	struct tally_module *module; /* NULL: it came by a way that nobody knows */
+	bool is_kernel;		     /* handle is a CUkernel */
 	char *name;
+	uint64_t hash; /* of the name */
 	struct tally_kernel *next;
 
-	/* Found out at the first launch (tally_kernel_guarded), then read-only. */
+	/* Found out at the first launch after the module's form is known, then read-only. */
 	_Atomic int state;
-	void *variant; /* NAME$slice_guard, a handle of the same type */
+	_Atomic int barred; /* enum tally_reason: why there is no stoppable form */
+	void *variant;	    /* NAME$slice_guard, a handle of the same type */
 	unsigned count;
 	struct tally_parameter *parameters; /* `count` of them */
 	size_t bytes;			    /* packed size without the launch */
 	_Atomic unsigned shared;	    /* dynamic shared memory that the variant may use */
 
-	_Atomic uint64_t block_ps; /* measured: picoseconds of the device for a block; 0 unknown */
+	/* profile.c: the launch configurations that were met, and the last one. */
+	_Atomic(struct tally_configuration *) configurations, last;
+	_Atomic unsigned configuration_count;
+	_Atomic uint64_t block_ps; /* of the last that was timed: picoseconds for a block */
 };
 
-/* Remembers that `handle` is kernel `name` of the transformed module or library `owner`. */
-struct tally_kernel_origin {
-	void *owner;
-	bool in_library, is_kernel;
-};
-void tally_kernel_add(void *handle, struct tally_kernel_origin origin, const char *name);
-
-/* The record, or NULL: a kernel of an image that was not transformed. Lock-free. */
+/* The record, or NULL. Lock-free. */
 struct tally_kernel *tally_kernel_find(const void *handle);
 
-/* Whether the kernel has a guarded variant; finds out when first asked. A context is current. */
-bool tally_kernel_guarded(struct tally_kernel *kernel);
+/* The same, made when it is not there: the driver is asked where the handle came from. NULL out of
+ * memory. */
+struct tally_kernel *tally_kernel_of(void *handle);
+
+/* Remembers that `handle` is kernel `name` of `module`. */
+void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel, const char *name);
+
+/* Whether the kernel has a stoppable form; finds out when first asked. A context is current. */
+bool tally_kernel_stoppable(struct tally_kernel *kernel);
+
+/* Why not. */
+enum tally_reason tally_kernel_barred(const struct tally_kernel *kernel);
 
 /* Lets the variant use as much dynamic shared memory as the program allowed the kernel. */
 void tally_kernel_allow_shared(struct tally_kernel *kernel, unsigned bytes);
 
-/*
- * Modules and libraries that were loaded from a transformed image. `parent` is the library that a
- * module was got from, or NULL; `image` is kept for as long as the owner.
- */
-void tally_module_add(void *owner, void *parent, void *image);
-bool tally_module_transformed(const void *owner);
+/* Remembers a module (or library) that was loaded; `parent` as above. The caller fills in the rest
+ * and then says its form. NULL out of memory. A handle that is known stays what it is. */
+struct tally_module *tally_module_add(void *handle, bool library, struct tally_module *parent);
+struct tally_module *tally_module_find(const void *handle);
 
-/* Makes the kernels of `owner` unknown: before it is unloaded. Returns its image, to be freed after
- * that, or NULL. */
-void *tally_module_forget(void *owner);
+static inline void tally_module_is(struct tally_module *m, enum tally_module_form form,
+				   enum tally_reason barred)
+{
+	atomic_store_explicit(&m->barred, (int)barred, memory_order_relaxed);
+	atomic_store_explicit(&m->form, (int)form, memory_order_release);
+}
+
+/* Makes a module, what was got from it and their kernels unknown: before it is unloaded. Returns
+ * its record, or NULL. */
+struct tally_module *tally_module_forget(void *handle);
 
 void tally_kernels_forked(void);
 

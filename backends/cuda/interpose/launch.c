@@ -3,6 +3,7 @@
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* The packed parameters of cuLaunchKernel's `extra`, or NULL. */
@@ -12,40 +13,6 @@ static const void *packed_of(void **extra)
 		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
 			return extra[1];
 	return NULL;
-}
-
-static bool has_guard(struct tally_stream *s)
-{
-	struct tally_device *d = s->context->device;
-	bool has;
-
-	if (__atomic_load_n(&s->guard, __ATOMIC_ACQUIRE))
-		return !s->guard->lost;
-	pthread_mutex_lock(&d->lock);
-	has = s->guard || tally_guard_memory(s);
-	pthread_mutex_unlock(&d->lock);
-	return has;
-}
-
-/* Whether the launch may be split and stopped: a plain grid of a kernel with a guarded variant. */
-static struct tally_kernel *guardable(struct tally_stream *s, const void *function,
-				      const struct tally_dimensions *at)
-{
-	uint64_t blocks = (uint64_t)at->grid[0] * at->grid[1];
-	struct tally_kernel *k;
-
-	/* While something is captured nothing may have to be started again: the stream could have
-	 * joined the capture by then. */
-	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed))
-		return NULL;
-	/* Slices have one dimension: they would make a grid legal that the driver has to refuse. */
-	if (at->grid[1] > 65535 || at->grid[2] > 65535)
-		return NULL;
-	k = tally_kernel_find(function);
-	if (!k || !blocks || !at->grid[2] || blocks > INT32_MAX / at->grid[2] ||
-	    !tally_kernel_guarded(k) || !has_guard(s))
-		return NULL;
-	return k;
 }
 
 /* What comes before every launch; the stream's record, or NULL: Tally keeps out. */
@@ -71,54 +38,145 @@ static inline void after(struct tally_stream *s)
 	tally_leave();
 }
 
-/*
- * In a program with guards: true when the launch is done, with the driver's answer in `result`;
- * false when the caller is to call the driver. `plain`: no attributes that a split launch would not
- * keep.
- */
-static bool guarded(struct tally_stream *s, CUfunction function, const struct tally_dimensions *at,
-		    bool plain, void **parameters, void **extra, CUresult *result)
-{
-	const void *packed = parameters ? NULL : packed_of(extra);
-	struct tally_kernel *k = plain ? guardable(s, function, at) : NULL;
+/* A program with guards has one more way for a launch. */
+struct way {
+	enum tally_reason barred; /* why the launch must run whole, or TALLY_WHY_NONE */
+	void **parameters, **extra;
+	struct tally_piece piece;
+};
 
-	if (k && (parameters || packed || !k->count) &&
-	    tally_guard_launch(s, k, at, parameters, packed, result))
+static bool has_guard(struct tally_stream *s)
+{
+	struct tally_device *d = s->context->device;
+	bool has;
+
+	pthread_mutex_lock(&d->lock);
+	has = (s->guard || tally_guard_memory(s)) && !s->guard->lost;
+	pthread_mutex_unlock(&d->lock);
+	return has;
+}
+
+/*
+ * Whether the launch goes as one that can be stopped. A kernel whose original is short enough does
+ * all the same when launches before it in the stream may still be stopped: the original cannot
+ * skip itself, so it would have to wait for them.
+ */
+static bool stoppable(struct tally_stream *s, struct way *w)
+{
+	struct tally_plan *plan = &w->piece.plan;
+	const struct tally_configuration *c = plan->configuration;
+
+	if (!c || w->barred || !c->splits)
+		return false;
+	if (plan->choice.level == TALLY_LEVEL_GATE) {
+		if (!tally_kernel_stoppable(c->kernel) || !tally_guard_unconfirmed(s))
+			return false;
+		plan->choice.level = TALLY_LEVEL_GUARD;
+		plan->choice.slice = 0;
+	}
+	return has_guard(s);
+}
+
+/* True when the launch is done, with the driver's answer in `result`; false when the caller is to
+ * call the driver, and then opaque_done(). */
+static bool instead(struct tally_stream *s, CUfunction function, const struct tally_dimensions *at,
+		    struct way *w, CUresult *result)
+{
+	const void *packed = w->parameters ? NULL : packed_of(w->extra);
+	struct tally_device *d = s->context->device;
+	struct tally_plan *plan = &w->piece.plan;
+
+	/* While something is captured nothing may have to be started again: the stream could have
+	 * joined the capture by then. */
+	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed)) {
+		tally_fence(s);
+		return false;
+	}
+	tally_plan(plan, d, tally_kernel_of(function), at, w->barred);
+	if (plan->configuration)
+		tally_report_trace(d->report, TALLY_TRACE_LAUNCH, s->number,
+				   plan->configuration->row, plan->choice.level);
+	if (stoppable(s, w) && (w->parameters || packed || !plan->configuration->kernel->count) &&
+	    tally_guard_launch(s, plan, w->parameters, packed, result))
 		return true;
+	plan->choice.level = TALLY_LEVEL_GATE;
 	tally_fence(s);
+	if (plan->configuration) {
+		w->piece.cost = &plan->configuration->whole;
+		w->piece.blocks = plan->configuration->blocks;
+		tally_queue_enter(s, &w->piece, tally_plan_ns(plan), plan->measure);
+	}
 	return false;
 }
 
-#define KERNEL(symbol, per_thread)                                                                 \
-	CUresult symbol(CUfunction f, unsigned int gridDimX, unsigned int gridDimY,                \
-			unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY,     \
-			unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream stream,      \
-			void **kernelParams, void **extra)                                         \
+static void opaque_done(struct tally_stream *s, struct way *w, CUresult result)
+{
+	struct tally_configuration *c = w->piece.plan.configuration;
+
+	tally_queue_leave(&w->piece, result == CUDA_SUCCESS);
+	if (!c || result)
+		return;
+	tally_plan_given(&w->piece.plan, TALLY_LEVEL_GATE);
+	tally_report_trace(s->context->device->report, TALLY_TRACE_START, s->number, c->row,
+			   c->blocks);
+}
+
+/* A door: `at` are the launch's dimensions, the rest of the first line fills in a struct way. */
+#define LAUNCH(symbol, function, stream_, per_thread, at, barred_, parameters_, extra_,            \
+	       arguments_, call)                                                                   \
+	CUresult symbol arguments_                                                                 \
 	{                                                                                          \
-		struct tally_stream *s = before(stream, per_thread);                               \
+		const struct tally_dimensions dimensions = at;                                     \
+		struct tally_stream *s = before(stream_, per_thread);                              \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (s)                                                                             \
-			tally_burst_launch(s->context->device, f, gridDimX, gridDimY, gridDimZ);   \
-		if (!s || !tally_process.config.guards ||                                          \
-		    !guarded(s, f,                                                                 \
-			     &(struct tally_dimensions){{gridDimX, gridDimY, gridDimZ},            \
-							{blockDimX, blockDimY, blockDimZ},         \
-							sharedMemBytes},                           \
-			     true, kernelParams, extra, &result))                                  \
-			result = TALLY_REAL(symbol)(f, gridDimX, gridDimY, gridDimZ, blockDimX,    \
-						    blockDimY, blockDimZ, sharedMemBytes, stream,  \
-						    kernelParams, extra);                          \
+			tally_burst_launch(s->context->device, function, dimensions.grid[0],       \
+					   dimensions.grid[1], dimensions.grid[2]);                \
+		if (!s || !tally_process.config.guards) {                                          \
+			result = TALLY_REAL(symbol) call;                                          \
+		} else {                                                                           \
+			struct way w = {                                                           \
+				.barred = barred_, .parameters = parameters_, .extra = extra_};    \
+                                                                                                   \
+			if (!instead(s, function, &dimensions, &w, &result)) {                     \
+				result = TALLY_REAL(symbol) call;                                  \
+				opaque_done(s, &w, result);                                        \
+			}                                                                          \
+		}                                                                                  \
 		after(s);                                                                          \
 		return result;                                                                     \
 	}
-KERNEL(cuLaunchKernel, false)
-KERNEL(cuLaunchKernel_ptsz, true)
+#define LAUNCH_BOTH(symbol, function, stream_, ...)                                                \
+	LAUNCH(symbol, function, stream_, false, __VA_ARGS__)                                      \
+	LAUNCH(symbol##_ptsz, function, stream_, true, __VA_ARGS__)
 
-/* Attributes that say nothing about how blocks run together. */
-static bool plain(const CUlaunchConfig *config)
+/* What is written out in the arguments of most doors. */
+#define DIMENSIONS                                                                                 \
+	((struct tally_dimensions){{gridDimX, gridDimY, gridDimZ},                                 \
+				   {blockDimX, blockDimY, blockDimZ},                              \
+				   sharedMemBytes})
+
+LAUNCH_BOTH(cuLaunchKernel, f, stream, DIMENSIONS, TALLY_WHY_NONE, kernelParams, extra,
+	    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+	     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+	     unsigned int sharedMemBytes, CUstream stream, void **kernelParams, void **extra),
+	    (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+	     stream, kernelParams, extra))
+/* Its blocks wait for each other. */
+LAUNCH_BOTH(cuLaunchCooperativeKernel, f, stream, DIMENSIONS, TALLY_WHY_COOPERATIVE, kernelParams,
+	    NULL,
+	    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
+	     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
+	     unsigned int sharedMemBytes, CUstream stream, void **kernelParams),
+	    (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes,
+	     stream, kernelParams))
+
+/* Why a launch with these attributes must run whole: what says nothing about how blocks run
+ * together is no reason. */
+static enum tally_reason barred(const CUlaunchConfig *config)
 {
-	for (unsigned i = 0; i < config->numAttrs; i++) {
+	for (unsigned i = 0; config && i < config->numAttrs; i++) {
 		const CUlaunchAttribute *a = &config->attrs[i];
 
 		switch (a->id) {
@@ -126,46 +184,77 @@ static bool plain(const CUlaunchConfig *config)
 			break;
 		case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
 			if (a->value.cooperative)
-				return false;
+				return TALLY_WHY_COOPERATIVE;
 			break;
 		case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
 			if (a->value.clusterDim.x * a->value.clusterDim.y * a->value.clusterDim.z !=
 			    1)
-				return false;
+				return TALLY_WHY_CLUSTER;
 			break;
 		default:
-			return false;
+			return TALLY_WHY_ATTRIBUTES;
 		}
 	}
-	return true;
+	return TALLY_WHY_NONE;
 }
 
-static bool guarded_config(struct tally_stream *s, const CUlaunchConfig *config,
-			   CUfunction function, void **parameters, void **extra, CUresult *result)
+static struct tally_dimensions dimensions_of(const CUlaunchConfig *config)
 {
-	const struct tally_dimensions at = {
-		{config->gridDimX, config->gridDimY, config->gridDimZ},
-		{config->blockDimX, config->blockDimY, config->blockDimZ},
-		config->sharedMemBytes};
-
-	return guarded(s, function, &at, plain(config), parameters, extra, result);
+	if (!config)
+		return (struct tally_dimensions){0};
+	return (struct tally_dimensions){{config->gridDimX, config->gridDimY, config->gridDimZ},
+					 {config->blockDimX, config->blockDimY, config->blockDimZ},
+					 config->sharedMemBytes};
 }
 
-#define KERNEL_EX(symbol, per_thread)                                                              \
-	CUresult symbol(const CUlaunchConfig *config, CUfunction f, void **kernelParams,           \
-			void **extra)                                                              \
+LAUNCH_BOTH(cuLaunchKernelEx, f, config ? config->hStream : NULL, dimensions_of(config),
+	    barred(config), kernelParams, extra,
+	    (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
+	    (config, f, kernelParams, extra))
+
+/*
+ * A graph is launched as a whole. What it lasts is known by its handle; another graph that gets the
+ * same one later is timed anew, as all are.
+ */
+#define GRAPHS 256
+
+static struct tally_cost *graph_cost(CUgraphExec graph)
+{
+	static struct {
+		_Atomic(CUgraphExec) graph;
+		struct tally_cost cost;
+	} graphs[GRAPHS];
+	uintptr_t n = (uintptr_t)graph;
+	unsigned i = (n >> 4 ^ n >> 12) % GRAPHS;
+
+	if (atomic_exchange_explicit(&graphs[i].graph, graph, memory_order_relaxed) != graph)
+		atomic_store(&graphs[i].cost.ns, 0);
+	return &graphs[i].cost;
+}
+
+#define GRAPH(symbol, per_thread)                                                                  \
+	CUresult symbol(CUgraphExec hGraph, CUstream stream)                                       \
 	{                                                                                          \
-		struct tally_stream *s = before(config ? config->hStream : NULL, per_thread);      \
+		struct tally_stream *s = before(stream, per_thread);                               \
+		bool guards = s && tally_process.config.guards;                                    \
+		struct tally_piece piece = {0};                                                    \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (s && config)                                                                   \
-			tally_burst_launch(s->context->device, f, config->gridDimX,                \
-					   config->gridDimY, config->gridDimZ);                    \
-		if (!s || !config || !tally_process.config.guards ||                               \
-		    !guarded_config(s, config, f, kernelParams, extra, &result))                   \
-			result = TALLY_REAL(symbol)(config, f, kernelParams, extra);               \
+		if (s)                                                                             \
+			tally_burst_launch(s->context->device, hGraph, 0, 0, 0);                   \
+		if (guards) {                                                                      \
+			tally_fence(s);                                                            \
+			piece.cost = graph_cost(hGraph);                                           \
+			tally_queue_enter(s, &piece, tally_cost_ns(piece.cost, TALLY_UNIT_NS),     \
+					  true);                                                   \
+		}                                                                                  \
+		result = TALLY_REAL(symbol)(hGraph, stream);                                       \
+		if (guards) {                                                                      \
+			tally_queue_leave(&piece, result == CUDA_SUCCESS);                         \
+			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \
+		}                                                                                  \
 		after(s);                                                                          \
 		return result;                                                                     \
 	}
-KERNEL_EX(cuLaunchKernelEx, false)
-KERNEL_EX(cuLaunchKernelEx_ptsz, true)
+GRAPH(cuGraphLaunch, false)
+GRAPH(cuGraphLaunch_ptsz, true)

@@ -4,249 +4,95 @@
  * launch gets the transformed image, which holds the original kernels too, so that its device
  * variables stay one set. Where that fails the original is loaded and its kernels run whole.
  */
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
-#include "base/file.h"
-#include "cache/cache.h"
 
-#define TRANSFORM "slice,guard"
-
-/* What the current (or, before there is one, the first) device runs: "sm_90", "x86-64". */
-static bool find_target(char *target, size_t size)
-{
-	CUdevice device = 0;
-	int major = 0, minor = 0;
-
-	if (tally_process.cpu_target) {
-		snprintf(target, size, "%s", tally_process.cpu_target());
-		return true;
+/* Doors in: `from` and `source` say where the image is, `instead` loads loading.other. */
+#define LOAD(symbol, library, handle, from, source, parameters, arguments, instead)                \
+	CUresult symbol parameters                                                                 \
+	{                                                                                          \
+		struct tally_loading loading = {0};                                                \
+		CUresult result = CUDA_ERROR_UNKNOWN;                                              \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			tally_loading_##from(&loading, source);                                    \
+		if (loading.other)                                                                 \
+			result = instead;                                                          \
+		if (!loading.other || !tally_loading_took(&loading, result))                       \
+			result = TALLY_REAL(symbol) arguments;                                     \
+		tally_loading_done(&loading, result, handle ? (void *)*handle : NULL, library);    \
+		tally_leave();                                                                     \
+		return result;                                                                     \
 	}
-	if (TALLY_DRIVER(cuCtxGetDevice)(&device))
-		device = 0;
-	if (TALLY_DRIVER(cuDeviceGetAttribute)(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-					       device) ||
-	    TALLY_DRIVER(cuDeviceGetAttribute)(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-					       device))
-		return false;
-	snprintf(target, size, "sm_%d%d", major, minor);
-	return true;
-}
 
-/* The bytes at `path`, followed by a NUL (PTX is text). The caller frees them. */
-static void *read_image(const char *path, struct tally_error *error)
-{
-	struct tally_buffer buffer = {0};
+LOAD(cuModuleLoad, false, module, file, fname, (CUmodule * module, const char *fname),
+     (module, fname), TALLY_REAL(cuModuleLoadData)(module, loading.other))
+LOAD(cuModuleLoadData, false, module, data, image, (CUmodule * module, const void *image),
+     (module, image), TALLY_REAL(cuModuleLoadData)(module, loading.other))
+LOAD(cuModuleLoadDataEx, false, module, data, image,
+     (CUmodule * module, const void *image, unsigned int numOptions, CUjit_option *options,
+      void **optionValues),
+     (module, image, numOptions, options, optionValues),
+     TALLY_REAL(cuModuleLoadDataEx)(module, loading.other, numOptions, options, optionValues))
+LOAD(cuModuleLoadFatBinary, false, module, data, fatCubin,
+     (CUmodule * module, const void *fatCubin), (module, fatCubin),
+     TALLY_REAL(cuModuleLoadData)(module, loading.other))
+LOAD(cuLibraryLoadData, true, library, data, code,
+     (CUlibrary * library, const void *code, CUjit_option *jitOptions, void **jitOptionsValues,
+      unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+      unsigned int numLibraryOptions),
+     (library, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+      libraryOptionValues, numLibraryOptions),
+     TALLY_REAL(cuLibraryLoadData)(library, loading.other, jitOptions, jitOptionsValues,
+				   numJitOptions, libraryOptions, libraryOptionValues,
+				   numLibraryOptions))
+LOAD(cuLibraryLoadFromFile, true, library, file, fileName,
+     (CUlibrary * library, const char *fileName, CUjit_option *jitOptions, void **jitOptionsValues,
+      unsigned int numJitOptions, CUlibraryOption *libraryOptions, void **libraryOptionValues,
+      unsigned int numLibraryOptions),
+     (library, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions,
+      libraryOptionValues, numLibraryOptions),
+     TALLY_REAL(cuLibraryLoadData)(library, loading.other, jitOptions, jitOptionsValues,
+				   numJitOptions, libraryOptions, libraryOptionValues,
+				   numLibraryOptions))
 
-	if (!tally_file_read(path, &buffer, error) || buffer.failed || !buffer.size) {
-		tally_fail(error, "cannot read %s", path);
-		tally_buffer_free(&buffer);
-		return NULL;
+/* Doors to what is inside: what a call that succeeded gave is remembered by `remember`, with the
+ * module's record as `m`. */
+#define GET(symbol, owner, parameters, arguments, remember)                                        \
+	CUresult symbol parameters                                                                 \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result = TALLY_REAL(symbol) arguments;                                    \
+		struct tally_module *m = ours && !result ? tally_module_find(owner) : NULL;        \
+                                                                                                   \
+		if (m)                                                                             \
+			remember;                                                                  \
+		tally_leave();                                                                     \
+		return result;                                                                     \
 	}
-	return buffer.data;
-}
 
-/* The transformed image to load instead, or NULL. Says why once, and for `size` 0 finds it out. */
-static void *transform(const void *image, size_t size)
-{
-	static _Atomic bool said;
-	struct tally_error error = {0};
-	struct tally_cache_request request = {.transform = TRANSFORM};
-	char target[32], path[PATH_MAX];
-	void *transformed = NULL;
-
-	if (!image || !tally_process.config.guards || !find_target(target, sizeof target))
-		return NULL;
-	request.target = target;
-	request.image = image;
-	request.size = size;
-	if (!size && !tally_image_size(image, &request.image, &request.size))
-		tally_fail(&error, "an image of unknown kind");
-	else if (tally_cache_get(&request, path, &error))
-		transformed = read_image(path, &error);
-	if (!transformed)
-		tally_warn_once(&said,
-				"kernels of this program cannot be stopped between blocks, only "
-				"between launches: %s",
-				error.message);
-	return transformed;
-}
-
-/* The same for an image in a file. */
-static void *transform_file(const char *path)
-{
-	struct tally_buffer buffer = {0};
-	struct tally_error error = {0};
-	void *transformed = NULL;
-
-	if (path && tally_process.config.guards && tally_file_read(path, &buffer, &error))
-		transformed = transform(buffer.data, buffer.size);
-	tally_buffer_free(&buffer);
-	return transformed;
-}
-
-/* Whether loading the transformed image worked; then its kernels are known from here on. */
-static bool loaded(CUresult result, void *owner, void *transformed)
-{
-	static _Atomic bool said;
-
-	if (result) {
-		tally_warn_once(&said,
-				"the driver refused a transformed image (error %d); its kernels "
-				"can be stopped only between launches",
-				result);
-		free(transformed);
-		return false;
-	}
-	tally_module_add(owner, NULL, transformed);
-	return true;
-}
-
-CUresult cuModuleLoad(CUmodule *module, const char *fname)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform_file(fname) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuModuleLoadData)(module, other);
-	if (!other || !loaded(result, *module, other))
-		result = TALLY_REAL(cuModuleLoad)(module, fname);
-	tally_leave();
-	return result;
-}
-
-CUresult cuModuleLoadData(CUmodule *module, const void *image)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform(image, 0) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuModuleLoadData)(module, other);
-	if (!other || !loaded(result, *module, other))
-		result = TALLY_REAL(cuModuleLoadData)(module, image);
-	tally_leave();
-	return result;
-}
-
-CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int numOptions,
-			    CUjit_option *options, void **optionValues)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform(image, 0) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuModuleLoadDataEx)(module, other, numOptions, options,
-							optionValues);
-	if (!other || !loaded(result, *module, other))
-		result = TALLY_REAL(cuModuleLoadDataEx)(module, image, numOptions, options,
-							optionValues);
-	tally_leave();
-	return result;
-}
-
-CUresult cuModuleLoadFatBinary(CUmodule *module, const void *fatCubin)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform(fatCubin, 0) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuModuleLoadData)(module, other);
-	if (!other || !loaded(result, *module, other))
-		result = TALLY_REAL(cuModuleLoadFatBinary)(module, fatCubin);
-	tally_leave();
-	return result;
-}
-
-CUresult cuLibraryLoadData(CUlibrary *library, const void *code, CUjit_option *jitOptions,
-			   void **jitOptionsValues, unsigned int numJitOptions,
-			   CUlibraryOption *libraryOptions, void **libraryOptionValues,
-			   unsigned int numLibraryOptions)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform(code, 0) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuLibraryLoadData)(library, other, jitOptions, jitOptionsValues,
-						       numJitOptions, libraryOptions,
-						       libraryOptionValues, numLibraryOptions);
-	if (!other || !loaded(result, *library, other))
-		result = TALLY_REAL(cuLibraryLoadData)(library, code, jitOptions, jitOptionsValues,
-						       numJitOptions, libraryOptions,
-						       libraryOptionValues, numLibraryOptions);
-	tally_leave();
-	return result;
-}
-
-CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *fileName, CUjit_option *jitOptions,
-			       void **jitOptionsValues, unsigned int numJitOptions,
-			       CUlibraryOption *libraryOptions, void **libraryOptionValues,
-			       unsigned int numLibraryOptions)
-{
-	bool ours = tally_enter() && tally_on();
-	void *other = ours ? transform_file(fileName) : NULL;
-	CUresult result = CUDA_ERROR_UNKNOWN;
-
-	if (other)
-		result = TALLY_REAL(cuLibraryLoadData)(library, other, jitOptions, jitOptionsValues,
-						       numJitOptions, libraryOptions,
-						       libraryOptionValues, numLibraryOptions);
-	if (!other || !loaded(result, *library, other))
-		result = TALLY_REAL(cuLibraryLoadFromFile)(
-			library, fileName, jitOptions, jitOptionsValues, numJitOptions,
-			libraryOptions, libraryOptionValues, numLibraryOptions);
-	tally_leave();
-	return result;
-}
-
-CUresult cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char *name)
-{
-	bool ours = tally_enter() && tally_on();
-	CUresult result = TALLY_REAL(cuModuleGetFunction)(hfunc, hmod, name);
-
-	if (ours && !result && tally_module_transformed(hmod))
-		tally_kernel_add(*hfunc, (struct tally_kernel_origin){.owner = hmod}, name);
-	tally_leave();
-	return result;
-}
-
-CUresult cuLibraryGetKernel(CUkernel *pKernel, CUlibrary library, const char *name)
-{
-	bool ours = tally_enter() && tally_on();
-	CUresult result = TALLY_REAL(cuLibraryGetKernel)(pKernel, library, name);
-
-	if (ours && !result && tally_module_transformed(library))
-		tally_kernel_add(*pKernel,
-				 (struct tally_kernel_origin){library, .in_library = true,
-							      .is_kernel = true},
-				 name);
-	tally_leave();
-	return result;
-}
-
-CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
-{
-	bool ours = tally_enter() && tally_on();
-	CUresult result = TALLY_REAL(cuLibraryGetModule)(pMod, library);
-
-	if (ours && !result && tally_module_transformed(library))
-		tally_module_add(*pMod, library, NULL);
-	tally_leave();
-	return result;
-}
+GET(cuModuleGetFunction, hmod, (CUfunction * hfunc, CUmodule hmod, const char *name),
+    (hfunc, hmod, name), tally_kernel_add(*hfunc, m, false, name))
+GET(cuLibraryGetKernel, library, (CUkernel * pKernel, CUlibrary library, const char *name),
+    (pKernel, library, name), tally_kernel_add(*pKernel, m, true, name))
+GET(cuLibraryGetModule, library, (CUmodule * pMod, CUlibrary library), (pMod, library),
+    tally_module_add(*pMod, false, m))
+/* Whoever has a variable's address may write it at any time. */
+GET(cuModuleGetGlobal_v2, hmod,
+    (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name),
+    atomic_store(&m->asked, true))
+GET(cuLibraryGetGlobal, library,
+    (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
+    (dptr, bytes, library, name), atomic_store(&m->asked, true))
+GET(cuLibraryGetManaged, library,
+    (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
+    (dptr, bytes, library, name), atomic_store(&m->asked, true))
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
@@ -255,25 +101,118 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 	struct tally_kernel *k = ours && !result ? tally_kernel_find(kernel) : NULL;
 
 	if (k)
-		tally_kernel_add(*pFunc, (struct tally_kernel_origin){k->owner, .in_library = true},
-				 k->name);
+		tally_kernel_add(*pFunc, k->module, false, k->name);
 	tally_leave();
 	return result;
 }
 
+/*
+ * Lists. A transformed image holds each kernel twice, and the program is to see what it would see
+ * without us: the original ones. Names tell which those are.
+ */
+static bool is_variant(const char *name)
+{
+	size_t length = strlen(name), suffix = sizeof TALLY_SUFFIX - 1;
+
+	return length > suffix && !strcmp(name + length - suffix, TALLY_SUFFIX);
+}
+
+typedef CUresult name_function(const char **name, void *handle);
+
+/* Remembers up to `most` of the `count` handles that are the program's own, in their order, in
+ * `handles`. Returns how many of its own there are. */
+static unsigned keep_own(struct tally_module *m, name_function *name_of, void **all, unsigned count,
+			 void **handles, unsigned most)
+{
+	unsigned own = 0;
+	const char *name;
+
+	for (unsigned i = 0; i < count; i++) {
+		if (!name_of(&name, all[i]) && name && is_variant(name))
+			continue;
+		if (own < most) {
+			tally_kernel_add(all[i], m, m->library, name);
+			handles[own] = all[i];
+		}
+		own++;
+	}
+	return own;
+}
+
+/* A pair of doors: how many there are, and which. */
+#define LIST(count_symbol, list_symbol, name_symbol, owner_type, handle_type)                      \
+	static unsigned own_##list_symbol(owner_type owner, handle_type *handles, unsigned most)   \
+	{                                                                                          \
+		struct tally_module *m = tally_module_find(owner);                                 \
+		handle_type *all = NULL;                                                           \
+		unsigned count = 0, own = 0;                                                       \
+                                                                                                   \
+		if (m && !TALLY_REAL(count_symbol)(&count, owner))                                 \
+			all = calloc(count + 1, sizeof *all);                                      \
+		if (all && !TALLY_REAL(list_symbol)(all, count, owner))                            \
+			own = keep_own(m, (name_function *)TALLY_DRIVER(name_symbol),              \
+				       (void **)all, count, (void **)handles, most);               \
+		free(all);                                                                         \
+		return own;                                                                        \
+	}                                                                                          \
+	CUresult count_symbol(unsigned *count, owner_type owner)                                   \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result = TALLY_REAL(count_symbol)(count, owner);                          \
+		unsigned own = ours && !result ? own_##list_symbol(owner, NULL, 0) : 0;            \
+                                                                                                   \
+		if (own)                                                                           \
+			*count = own;                                                              \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}                                                                                          \
+	CUresult list_symbol(handle_type *handles, unsigned most, owner_type owner)                \
+	{                                                                                          \
+		bool ours = tally_enter() && tally_on();                                           \
+		CUresult result = CUDA_SUCCESS;                                                    \
+                                                                                                   \
+		if (!ours || !handles || !most || !own_##list_symbol(owner, handles, most))        \
+			result = TALLY_REAL(list_symbol)(handles, most, owner);                    \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+
+LIST(cuModuleGetFunctionCount, cuModuleEnumerateFunctions, cuFuncGetName, CUmodule, CUfunction)
+LIST(cuLibraryGetKernelCount, cuLibraryEnumerateKernels, cuKernelGetName, CUlibrary, CUkernel)
+
+/* What was loaded beside a module goes with it. */
+static void unload_beside(const struct tally_module *m, void *handle)
+{
+	void *beside = atomic_load(&m->variants);
+
+	if (!beside || beside == handle)
+		return;
+	if (m->library)
+		TALLY_DRIVER(cuLibraryUnload)(beside);
+	else
+		TALLY_DRIVER(cuModuleUnload)(beside);
+}
+
 /* Both doors out: whatever runs is finished first, the image that was kept goes with the module. */
 #define UNLOAD(symbol, type)                                                                       \
-	CUresult symbol(type module)                                                               \
+	CUresult symbol(type handle)                                                               \
 	{                                                                                          \
+		struct tally_module *m = NULL;                                                     \
 		CUresult result;                                                                   \
-		void *image = NULL;                                                                \
                                                                                                    \
 		if (tally_enter() && tally_on()) {                                                 \
 			tally_drain_all();                                                         \
-			image = tally_module_forget(module);                                       \
+			m = tally_module_forget(handle);                                           \
 		}                                                                                  \
-		result = TALLY_REAL(symbol)(module);                                               \
-		free(image);                                                                       \
+		if (m) {                                                                           \
+			tally_compile_forget(m, NULL);                                             \
+			unload_beside(m, handle);                                                  \
+		}                                                                                  \
+		result = TALLY_REAL(symbol)(handle);                                               \
+		if (m) {                                                                           \
+			free(m->image);                                                            \
+			m->image = NULL;                                                           \
+		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}

@@ -5,9 +5,6 @@
  * work ended that nobody waited for, and sleeps on a word of its own, so that a program of high
  * priority never wakes itself through the board. Both look after the daemon.
  */
-#include <signal.h>
-#include <unistd.h>
-
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
@@ -16,7 +13,6 @@
 #include "base/futex.h"
 
 #define MS	     1000000ll
-#define STACK_BYTES  (512 * 1024)
 #define CHECK_NS     (200 * MS) /* the daemon is gone within this time, give or take */
 #define LULL_NS	     (1 * MS)
 #define LONG_LULL_NS (16 * MS)
@@ -51,6 +47,7 @@ static bool must_yield(struct tally_device *d)
 void tally_gate_wait(struct tally_device *d)
 {
 	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
+	uint64_t began = 0;
 
 	while (client && atomic_load(&tally_mode) == TALLY_ON) {
 		uint32_t epoch = tally_client_epoch(client);
@@ -58,10 +55,15 @@ void tally_gate_wait(struct tally_device *d)
 		if (!tally_client_must_yield(client)) {
 			atomic_store_explicit(&d->no_yield, (uint64_t)epoch + 1,
 					      memory_order_relaxed);
-			return;
+			break;
 		}
 		tally_burst_disturbed(d);
+		began = began ? began : tally_now();
 		tally_client_wait(client, epoch, CHECK_NS);
+	}
+	if (began) {
+		tally_report_count(d->report, TALLY_COUNT_GATE_WAITS, 1);
+		tally_report_count(d->report, TALLY_COUNT_GATE_NS, tally_now() - began);
 	}
 }
 
@@ -261,22 +263,9 @@ bool tally_monitor_start(struct tally_device *d)
 {
 	static _Atomic bool said;
 	struct tally_error error = {0};
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int failed;
 
 	if (!join(d, &error))
 		tally_warn_once(&said, "%s; the program runs unscheduled until tallyd is there",
 				error.message);
-	/* No signal of the program is ever handled on our thread. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	failed = pthread_create(&thread, &attributes, monitor, d);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return !failed;
+	return tally_thread_start(monitor, d);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process as a whole: start, devices, fork, exit. */
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,12 @@
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
+
+#define STACK_BYTES (512 * 1024)
 
 _Atomic int tally_mode;
 struct tally_process tally_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -37,6 +41,24 @@ void tally_warn_once(_Atomic bool *said, const char *format, ...)
 	if (write(STDERR_FILENO, line, length) < 0)
 		errno = saved;
 	errno = saved;
+}
+
+bool tally_thread_start(void *(*function)(void *), void *argument)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int failed;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	failed = pthread_create(&thread, &attributes, function, argument);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return !failed;
 }
 
 unsigned long tally_thread(void)
@@ -64,6 +86,8 @@ static void forked(void)
 	pthread_mutex_init(&once, NULL);
 	tally_activity_forked();
 	tally_kernels_forked();
+	tally_compile_forked();
+	tally_links_forked();
 	tally_streams_forked();
 	atomic_store(&tally_mode, TALLY_UNKNOWN);
 }
@@ -77,6 +101,7 @@ static void leaving(void)
 {
 	if (atomic_exchange(&tally_mode, TALLY_OFF) != TALLY_ON)
 		return;
+	tally_compile_leave();
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
 		struct tally_client *client = atomic_load(&d->client);
 

@@ -23,16 +23,46 @@
 /* How the program is to be treated: from the environment, read once (config.c). */
 struct tally_config {
 	bool scheduled; /* TALLY_PRIORITY is set: without it every hook passes through */
-	bool guards;	/* may have to stop in the middle of a launch: below TALLY_PRIORITY_HIGH */
+	/* May have to stop in the middle of a launch: below TALLY_PRIORITY_HIGH, or TALLY_GUARD. */
+	bool guards;
+	bool settles;	/* says at once that it is idle: TALLY_PRIORITY_HIGH and above */
 	int priority;	/* TALLY_PRIORITY: a number, "high" or "best-effort" */
 	unsigned depth; /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
 	unsigned slo;	/* TALLY_SLO: the latency budget in thousandths; 0: none */
-	const char *name; /* TALLY_NAME, or the program's own */
+	enum tally_run_level { TALLY_RUN_AUTO, TALLY_RUN_GATE, TALLY_RUN_GUARD } level;
+	enum tally_compile {
+		TALLY_COMPILE_AUTO,
+		TALLY_COMPILE_WAIT,
+		TALLY_COMPILE_BACKGROUND
+	} compile;
+	uint64_t bound_ns; /* TALLY_BOUND_US: how long a stop may take; 0: the default */
+	const char *name;  /* TALLY_NAME, or the program's own */
 };
 void tally_config_read(struct tally_config *config);
 
 struct tally_guard;
 struct tally_burst;
+struct tally_sample;
+
+#define TALLY_MARKS   16 /* of one stream */
+#define TALLY_SAMPLES 32 /* of one context */
+
+/* A mark is on its way: work of the stream up to it is done when it has come. */
+struct tally_mark {
+	uint32_t sequence;
+	uint64_t ns;   /* predicted, of the work between the mark before and this one */
+	uint64_t at;   /* ns: when it was put in */
+	CUevent event; /* behind it, where waiting threads sleep (CPU device); or NULL */
+};
+
+/* Work of a stream that cannot be stopped and is not known done (queue.h). Device lock. */
+struct tally_queue {
+	_Atomic uint64_t open_ns; /* predicted, of what has no mark behind it */
+	uint32_t sequence;	  /* of the last mark */
+	unsigned first, count;
+	struct tally_mark marks[TALLY_MARKS];
+	_Atomic bool lost; /* the driver reported an error: nothing is counted any more */
+};
 
 enum tally_stream_kind {
 	TALLY_STREAM_LEGACY,	 /* waits for all blocking streams, and they for it */
@@ -52,8 +82,10 @@ struct tally_stream {
 	_Atomic uint64_t announced, finished;
 	_Atomic uint64_t launches;
 	uint64_t marked; /* announced when the context's marker was put in, or 0 */
+	uint32_t number; /* in traces */
 
-	struct tally_guard *guard; /* NULL until the first guarded launch */
+	struct tally_queue queue;
+	struct tally_guard *guard; /* NULL until the first launch of a program with guards */
 	unsigned waiters;	   /* threads that look at the record without the lock */
 };
 
@@ -73,6 +105,7 @@ struct tally_context {
 	CUdeviceptr gate;     /* u32 in device memory: non-zero asks the blocks to stop */
 	CUstream gate_stream; /* highest priority: carries nothing but writes to the gate */
 	struct tally_chunk *chunks;
+	struct tally_sample *samples; /* TALLY_SAMPLES of them, or NULL */
 };
 
 struct tally_device {
@@ -102,13 +135,16 @@ struct tally_device {
 	pthread_cond_t changed; /* the gate opened, a stream was resumed, a waiter left */
 	struct tally_context *contexts;
 
-	bool closed;	    /* the gate: set by the monitor alone */
+	bool closed; /* the gate: set by the monitor alone */
+	uint64_t closings;
 	uint64_t closed_at; /* ns */
 	uint64_t opened_at;
 
 	/* Guarded launches that are not known done, over all streams. */
 	_Atomic unsigned in_flight;
-	uint64_t in_flight_ns; /* predicted */
+	/* Predicted, of those and of all other work that is not known done. */
+	_Atomic uint64_t queued_ns;
+	uint64_t mark_came_at, patience_ns; /* queue.c */
 };
 
 enum tally_mode { TALLY_UNKNOWN, TALLY_OFF, TALLY_ON };
@@ -145,6 +181,9 @@ void tally_warn_once(_Atomic bool *said, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 unsigned long tally_thread(void);
+
+/* A thread of ours: detached, with a small stack, on which no signal of the program is handled. */
+bool tally_thread_start(void *(*function)(void *), void *argument);
 
 /* The device of that ordinal, joined to the board when there is one; NULL out of memory. */
 struct tally_device *tally_device_of(CUdevice ordinal);

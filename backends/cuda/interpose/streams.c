@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 
@@ -98,6 +99,7 @@ struct tally_stream *tally_stream_legacy(struct tally_context *context)
 
 static struct tally_stream *create_stream(struct tally_context *c, CUstream handle)
 {
+	static _Atomic uint32_t last_number;
 	struct tally_stream *s = calloc(1, sizeof *s);
 	unsigned flags = 0;
 
@@ -105,6 +107,7 @@ static struct tally_stream *create_stream(struct tally_context *c, CUstream hand
 		return NULL;
 	s->handle = handle;
 	s->context = c;
+	s->number = ++last_number;
 	if (handle == CU_STREAM_LEGACY) {
 		s->kind = TALLY_STREAM_LEGACY;
 	} else if (handle == CU_STREAM_PER_THREAD) {
@@ -164,6 +167,13 @@ struct tally_stream *tally_stream_look_up(CUstream handle)
 	return s;
 }
 
+static void destroy_events(struct tally_stream *stream)
+{
+	for (unsigned i = 0; i < TALLY_MARKS; i++)
+		if (stream->queue.marks[i].event)
+			TALLY_DRIVER(cuEventDestroy_v2)(stream->queue.marks[i].event);
+}
+
 void tally_stream_forget(struct tally_stream *stream)
 {
 	struct tally_context *c = stream->context;
@@ -178,6 +188,8 @@ void tally_stream_forget(struct tally_stream *stream)
 	c->device->launches += atomic_load(&stream->launches);
 	while (stream->waiters)
 		pthread_cond_wait(&c->device->changed, &c->device->lock);
+	tally_queue_forget(stream);
+	destroy_events(stream);
 	tally_guard_destroy(stream);
 	free(stream);
 }

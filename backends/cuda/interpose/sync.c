@@ -2,6 +2,8 @@
 /* Calls that wait for the device or ask about it, and the lives of streams, captures, contexts. */
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/images.h"
+#include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 
 CUresult cuInit(unsigned int Flags)
@@ -20,7 +22,7 @@ static struct tally_device *told_device(void)
 	struct tally_context *c;
 
 	/* Programs with guards are looked at by their monitor. */
-	if (tally_process.config.guards || !atomic_load(&tally_process.devices))
+	if (!tally_process.config.settles || !atomic_load(&tally_process.devices))
 		return NULL;
 	c = tally_context_current();
 	return c ? c->device : NULL;
@@ -151,6 +153,7 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 		if (s) {                                                                           \
 			d = s->context->device;                                                    \
 			tally_fence(s);                                                            \
+			tally_queue_drain(s);                                                      \
 			/* The monitor must not meet a stream that the driver has forgotten. */    \
 			pthread_mutex_lock(&d->lock);                                              \
 			result = TALLY_REAL(symbol)(stream);                                       \
@@ -182,8 +185,10 @@ static void count_capture(CUresult result)
 		bool ours = tally_enter() && tally_on();                                           \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (ours)                                                                          \
+		if (ours) {                                                                        \
 			tally_drain_all();                                                         \
+			tally_queue_mark_all();                                                    \
+		}                                                                                  \
 		result = TALLY_REAL(symbol) arguments;                                             \
 		if (ours)                                                                          \
 			count_capture(result);                                                     \
@@ -266,6 +271,7 @@ MAKE_CONTEXT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, 
                                                                                                    \
 		if (tally_enter() && tally_on() && (c = find_context(ctx))) {                      \
 			d = c->device;                                                             \
+			tally_compile_forget(NULL, ctx);                                           \
 			tally_drain_context(c);                                                    \
 			pthread_mutex_lock(&d->lock);                                              \
 			result = TALLY_REAL(symbol)(ctx);                                          \
@@ -307,6 +313,7 @@ static void forget_primary(struct tally_device *d, CUdevice dev)
 				if (d->ordinal == dev)                                             \
 					break;                                                     \
 		if (d) {                                                                           \
+			tally_compile_forget(NULL, NULL);                                          \
 			tally_drain_all();                                                         \
 			pthread_mutex_lock(&d->lock);                                              \
 		}                                                                                  \

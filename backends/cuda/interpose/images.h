@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From an image that the program loads to one whose kernels can be stopped: found in the code
+ * cache, made while the program waits, or made while it runs on with the original (compile.c).
+ */
+#ifndef TALLY_BACKENDS_CUDA_INTERPOSE_IMAGES_H
+#define TALLY_BACKENDS_CUDA_INTERPOSE_IMAGES_H
+
+#include "backends/cuda/interpose/kernels.h"
+#include "base/buffer.h"
+#include "cache/cache.h"
+
+/* One load of an image, from the door to the module's record. */
+struct tally_loading {
+	bool known;		  /* what follows is filled in: Tally has to do with it */
+	struct tally_buffer file; /* of an image that came as a path */
+	const void *image;
+	size_t size;
+	struct tally_image_facts facts;
+	char target[32];
+	uint64_t hash[2];
+	void *other; /* to be loaded instead; or NULL */
+	bool later;  /* to be compiled while the program runs */
+	enum tally_reason barred;
+};
+
+/* Fills in `loading`, which is zero, for an image in memory or in a file. */
+void tally_loading_data(struct tally_loading *loading, const void *image);
+void tally_loading_file(struct tally_loading *loading, const char *path);
+
+/* Whether loading `other` worked (`result`). If not, the original is to be loaded. */
+bool tally_loading_took(struct tally_loading *loading, CUresult result);
+
+/* The module is there (or not: `result`): makes its record, starts what is to be compiled. */
+void tally_loading_done(struct tally_loading *loading, CUresult result, void *handle, bool library);
+
+/* What a linker of the driver made of one text, so that the text is found when its result is
+ * loaded (jit_link.c). NULL: not ours. */
+const char *tally_linked_text(const void *image, size_t size);
+
+void tally_links_forked(void);
+
+/* The compiler's answer as an image (NUL behind it); the caller frees it. */
+void *tally_image_read(const char *path, size_t *size, struct tally_error *error);
+
+/* compile.c ------------------------------------------------------------------------------------ */
+
+/*
+ * Compiles the image of `module`, which is loaded as it is, on a thread of ours; then loads the
+ * result beside it, and from then on its kernels have stoppable forms. Takes its own copy of the
+ * image. The module's form is COMPILING from before the call.
+ */
+void tally_compile_start(struct tally_module *module, const struct tally_loading *loading);
+
+/* Nothing more is done for `module`, or (NULL) for any module of `context` (NULL: of all contexts);
+ * when it returns nothing is under way for them. What was loaded beside the module is its
+ * `variants`. */
+void tally_compile_forget(struct tally_module *module, CUcontext context);
+
+/* Before the driver goes: nothing more is done at all. */
+void tally_compile_leave(void);
+void tally_compile_forked(void);
+
+#endif

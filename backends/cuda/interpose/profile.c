@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans launches from what is known of their kernels; see profile.h. */
+#include "backends/cuda/interpose/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/interpose/resolve.h"
+
+/* A kernel that is launched with ever new grids keeps this many apart; the rest share the last. */
+#define CONFIGURATIONS 256
+
+void tally_cost_learn(struct tally_cost *c, uint64_t ns)
+{
+	uint64_t known = atomic_load_explicit(&c->ns, memory_order_relaxed);
+
+	/* What comes in between only makes a sample longer, so shorter ones count for more. */
+	if (known)
+		ns = ns < known ? (known + ns) / 2 : (7 * known + ns) / 8;
+	atomic_store_explicit(&c->ns, ns ? ns : 1, memory_order_relaxed);
+}
+
+static uint64_t pack(const struct tally_choice *choice)
+{
+	return (uint64_t)choice->slice << 32 | (uint64_t)choice->reason << 8 | choice->level;
+}
+
+static struct tally_choice unpack(uint64_t word)
+{
+	return (struct tally_choice){(enum tally_level)(word & 0xff),
+				     (enum tally_reason)(word >> 8 & 0xff), (uint32_t)(word >> 32)};
+}
+
+static struct tally_configuration *create(struct tally_device *d, struct tally_kernel *k,
+					  const struct tally_dimensions *at)
+{
+	const struct tally_module *from =
+		k->module && k->module->parent ? k->module->parent : k->module;
+	struct tally_configuration *c = calloc(1, sizeof *c);
+	struct tally_row_key key;
+
+	if (!c)
+		return NULL;
+	key = tally_report_key(from ? from->hash : NULL, k->hash, at->grid, at->block, at->shared);
+	c->kernel = k;
+	c->at = *at;
+	c->row = tally_report_row(d->report, &key, k->name);
+	c->stored = tally_profiles_find(atomic_load(&d->profiles), &key);
+	c->blocks = (uint64_t)at->grid[0] * at->grid[1] * at->grid[2];
+	/* Slices have one dimension: they would make a grid legal that the driver has to refuse. */
+	c->splits = c->blocks && c->blocks <= INT32_MAX && at->grid[0] <= INT32_MAX &&
+		    at->grid[1] <= 65535 && at->grid[2] <= 65535;
+	if (c->stored) {
+		c->whole.ns = tally_stats_mean(&c->stored->level[TALLY_LEVEL_GATE], c->blocks);
+		c->guarded.ns = tally_stats_mean(&c->stored->level[TALLY_LEVEL_GUARD], c->blocks);
+	}
+	atomic_store(&c->kernel_state, -1);
+	c->next = atomic_load(&k->configurations);
+	while (!atomic_compare_exchange_weak(&k->configurations, &c->next, c))
+		;
+	atomic_fetch_add(&k->configuration_count, 1);
+	return c;
+}
+
+static bool same(const struct tally_dimensions *a, const struct tally_dimensions *b)
+{
+	return !memcmp(a, b, sizeof *a);
+}
+
+static struct tally_configuration *find(struct tally_device *d, struct tally_kernel *k,
+					const struct tally_dimensions *at)
+{
+	struct tally_configuration *c = atomic_load_explicit(&k->last, memory_order_acquire);
+
+	if (c && same(&c->at, at))
+		return c;
+	for (c = atomic_load_explicit(&k->configurations, memory_order_acquire); c; c = c->next)
+		if (same(&c->at, at))
+			break;
+	if (!c && atomic_load(&k->configuration_count) < CONFIGURATIONS)
+		c = create(d, k, at);
+	if (c)
+		atomic_store_explicit(&k->last, c, memory_order_release);
+	return c;
+}
+
+/* How many blocks of the kernel the device runs at the same time. */
+static uint64_t wave(struct tally_device *d, const struct tally_configuration *c)
+{
+	int threads = (int)(c->at.block[0] * c->at.block[1] * c->at.block[2]), blocks = 0, sms = 0;
+
+	if (TALLY_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, c->kernel->variant,
+								      threads, c->at.shared) ||
+	    TALLY_DRIVER(cuDeviceGetAttribute)(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+					       d->ordinal))
+		return 0;
+	return (uint64_t)blocks * (uint64_t)sms;
+}
+
+/* Chooses for the launches to come. Whether this one is to be timed. */
+static bool choose(struct tally_device *d, struct tally_configuration *c, bool stoppable,
+		   enum tally_reason barred)
+{
+	const struct tally_choice_options options = {.bound_ns = tally_process.config.bound_ns};
+	struct tally_choice before = unpack(atomic_load(&c->choice));
+	struct tally_decision decision;
+	struct tally_known known;
+
+	if (stoppable && !c->wave)
+		c->wave = wave(d, c);
+	tally_known_gather(&known, c->row, c->stored);
+	known.wave = c->wave;
+	known.allowed = TALLY_LEVEL_BIT(TALLY_LEVEL_GATE);
+	if (stoppable)
+		known.allowed |=
+			TALLY_LEVEL_BIT(TALLY_LEVEL_GUARD) | TALLY_LEVEL_BIT(TALLY_LEVEL_SLICE);
+	known.barred = barred;
+	known.current = before;
+	decision = tally_choose(&known, &options);
+	if (tally_process.config.level == TALLY_RUN_GUARD && stoppable)
+		decision.choice = (struct tally_choice){TALLY_LEVEL_GUARD, TALLY_WHY_ASKED, 0};
+	if (pack(&decision.choice) != pack(&before)) {
+		atomic_store_explicit(&c->choice, pack(&decision.choice), memory_order_relaxed);
+		tally_report_choose(c->row, &decision.choice);
+		if (decision.choice.level != before.level)
+			tally_report_trace(d->report, TALLY_TRACE_CHOICE, 0, c->row,
+					   decision.choice.level);
+	}
+	if (decision.choice.reason == TALLY_WHY_EXPLORING)
+		tally_report_count(d->report, TALLY_COUNT_EXPLORED, 1);
+	return decision.measure;
+}
+
+/* A launch that is far from the bound is timed less often than the choice would have it. */
+static bool worth_timing(const struct tally_configuration *c, uint64_t n, bool measure)
+{
+	uint64_t ns = atomic_load_explicit(&c->whole.ns, memory_order_relaxed);
+
+	return measure && (n < 32 || n % 1024 == 0 || ns > TALLY_UNIT_NS / 4);
+}
+
+void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_kernel *k,
+		const struct tally_dimensions *at, enum tally_reason barred)
+{
+	struct tally_configuration *c = k ? find(d, k, at) : NULL;
+	bool stoppable;
+	uint64_t n;
+	int state;
+
+	*plan = (struct tally_plan){.configuration = c};
+	if (!c)
+		return;
+	n = atomic_load_explicit(&c->launches, memory_order_relaxed);
+	atomic_store_explicit(&c->launches, n + 1, memory_order_relaxed);
+	stoppable = tally_kernel_stoppable(k) && c->splits;
+	state = atomic_load_explicit(&k->state, memory_order_relaxed);
+	if (tally_choice_due(n) ||
+	    atomic_load_explicit(&c->kernel_state, memory_order_relaxed) != state) {
+		atomic_store_explicit(&c->kernel_state, state, memory_order_relaxed);
+		plan->measure = choose(d, c, stoppable && !barred,
+				       barred	   ? barred
+				       : stoppable ? TALLY_WHY_NONE
+				       : c->splits ? tally_kernel_barred(k)
+						   : TALLY_WHY_ATTRIBUTES);
+		plan->measure = worth_timing(c, n, plan->measure);
+	}
+	if (tally_report_tracing(d->report))
+		plan->measure = true;
+	plan->choice = unpack(atomic_load_explicit(&c->choice, memory_order_relaxed));
+	/* The choice may be one of launches of the same kernel that could be split. */
+	if (plan->choice.level != TALLY_LEVEL_GATE && (!stoppable || barred))
+		plan->choice = (struct tally_choice){TALLY_LEVEL_GATE, barred, 0};
+}
+
+uint64_t tally_plan_ns(const struct tally_plan *plan)
+{
+	const struct tally_configuration *c = plan->configuration;
+	bool whole = plan->choice.level == TALLY_LEVEL_GATE;
+	uint64_t ps;
+
+	if (!c)
+		return TALLY_UNIT_NS;
+	ps = atomic_load_explicit(&c->kernel->block_ps, memory_order_relaxed);
+	return tally_cost_ns(whole ? &c->whole : &c->guarded,
+			     tally_cost_ns(whole ? &c->guarded : &c->whole,
+					   ps ? ps * c->blocks / 1000 + 1 : TALLY_UNIT_NS));
+}

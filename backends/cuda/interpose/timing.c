@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Times pieces of work while the program runs: two events around a piece, read when the piece is
+ * known done by other means, so that nobody ever waits for a measurement.
+ */
+#include "backends/cuda/interpose/profile.h"
+#include "backends/cuda/interpose/resolve.h"
+
+struct tally_sample *tally_sample_begin(struct tally_stream *stream)
+{
+	struct tally_context *c = stream->context;
+	struct tally_sample *s = c->samples, *end = s + TALLY_SAMPLES;
+
+	if (!s)
+		return NULL;
+	while (s < end && s->stream)
+		s++;
+	if (s == end)
+		return NULL;
+	if ((!s->begin && TALLY_DRIVER(cuEventCreate)(&s->begin, CU_EVENT_DEFAULT)) ||
+	    (!s->end && TALLY_DRIVER(cuEventCreate)(&s->end, CU_EVENT_DEFAULT)) ||
+	    TALLY_DRIVER(cuEventRecord)(s->begin, stream->handle))
+		return NULL;
+	s->stream = stream;
+	s->cost = NULL;
+	s->configuration = NULL;
+	s->mark = 0;
+	s->closings = c->device->closings;
+	return s;
+}
+
+bool tally_sample_end(struct tally_sample *s)
+{
+	if (!TALLY_DRIVER(cuEventRecord)(s->end, s->stream->handle))
+		return true;
+	tally_sample_drop(s);
+	return false;
+}
+
+static void learn(const struct tally_sample *s, uint64_t ns)
+{
+	struct tally_configuration *c = s->configuration;
+	struct tally_device *d = s->stream->context->device;
+
+	if (s->blocks && s->blocks < s->whole)
+		tally_cost_learn(s->cost,
+				 (uint64_t)((double)ns * (double)s->whole / (double)s->blocks));
+	else
+		tally_cost_learn(s->cost, ns);
+	if (!c)
+		return;
+	tally_report_sample(c->row, s->level, ns, s->blocks);
+	atomic_store_explicit(&c->kernel->block_ps, ns * 1000 / s->blocks + 1,
+			      memory_order_relaxed);
+	tally_report_trace(d->report, TALLY_TRACE_END, s->stream->number, c->row, ns);
+}
+
+void tally_sample_take(struct tally_sample *s)
+{
+	float ms = 0;
+
+	/* While somebody more urgent ran, it says more about that than about the piece. */
+	if (s->closings == s->stream->context->device->closings &&
+	    !TALLY_DRIVER(cuEventElapsedTime)(&ms, s->begin, s->end) && ms >= 0)
+		learn(s, (uint64_t)((double)ms * 1e6));
+	tally_sample_drop(s);
+}
+
+void tally_samples_marked(struct tally_stream *stream, uint32_t mark)
+{
+	struct tally_sample *s = stream->context->samples;
+
+	for (unsigned i = 0; s && i < TALLY_SAMPLES; i++, s++)
+		if (s->stream == stream && s->mark && (int32_t)(mark - s->mark) >= 0)
+			tally_sample_take(s);
+}
+
+void tally_samples_forget(struct tally_stream *stream)
+{
+	struct tally_sample *s = stream->context->samples;
+
+	for (unsigned i = 0; s && i < TALLY_SAMPLES; i++, s++)
+		if (s->stream == stream)
+			tally_sample_drop(s);
+}
