@@ -169,4 +169,5 @@ def main():
     sys.exit(0 if total["assembled"] == total["files"] else 1)
 
 
-main()
+if __name__ == "__main__":
+    main()

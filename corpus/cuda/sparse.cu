@@ -33,13 +33,13 @@ KERNEL mandelbrot(int *out, int n, int most)
 	out[y * n + x] = k;
 }
 
-// launch: hash_insert grid 512 block 256 args u64[524288]:zero u32[524288]:zero i32=524287
+// launch: hash_insert grid 512 block 256 args u64[524288]:loose u32[524288]:zero i32=524287
 KERNEL hash_insert(unsigned long long *table, unsigned *probes, int mask)
 {
 	unsigned at = blockIdx.x * 256 + threadIdx.x, slot = mix(at) & (unsigned)mask, count = 1;
 	unsigned long long key = (unsigned long long)at * 2654435761u + 1;
 
-	while (atomicCAS(&table[slot], 0ull, key) != 0ull) {
+	for (unsigned long long old; (old = atomicCAS(&table[slot], 0ull, key)) != 0ull && old != key;) {
 		slot = (slot + 1) & (unsigned)mask;
 		count++;
 	}
