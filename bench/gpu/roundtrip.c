@@ -283,8 +283,8 @@ static bool run_once(struct launch *l, CUfunction function, int way, CUstream st
 {
 	for (unsigned k = 0; k < l->arguments; k++) {
 		struct argument *a = &l->argument[k];
-		if (a->size && failed(p_cuMemcpyHtoD(a->device, a->contents, a->size), "copy in",
-				      l->label))
+		if (a->size &&
+		    failed(p_cuMemcpyHtoD(a->device, a->contents, a->size), "copy in", l->label))
 			return false;
 	}
 	if (failed(start(l, function, stream), "launch", l->label) ||
