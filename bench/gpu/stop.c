@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From "a program of high priority is active" until a saturating best-effort program on the GPU has
+ * no running block: the time of the last block's end, as the GPU's own clock says, against the time
+ * when the board was told. The clocks are compared at every stop, while the GPU is quiet. Prints
+ * one line of JSON. stop BLOCK_US STREAMS STOPS GRID Started where $TALLY_SOCKET names a tallyd;
+ * $TALLY is `tally`, $STOP_DEVICE its --device (cuda), and $STOP_CLIENT_PRIORITY the best-effort
+ * program's CUDA_MPS_CLIENT_PRIORITY.
+ */
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/device.h"
+#include "sched/client.h"
+
+enum { MOST_STREAMS = 64, THREADS = 128, TIMES = 5 };
+
+/*
+ * spin: a block takes so many ns by the GPU's clock, whoever runs beside it, and leaves the time of
+ * its end. look: the clock.
+ */
+static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			  ".visible .entry spin(.param .u64 last, .param .u64 length)\n{\n"
+			  "\t.reg .pred %p<3>;\n\t.reg .b32 %r<2>;\n\t.reg .b64 %rd<8>;\n"
+			  "\tld.param.u64 %rd1, [last];\n"
+			  "\tcvta.to.global.u64 %rd2, %rd1;\n"
+			  "\tld.param.u64 %rd3, [length];\n"
+			  "\tmov.u64 %rd4, %globaltimer;\n"
+			  "\tadd.s64 %rd5, %rd4, %rd3;\n"
+			  "LOOP:\n"
+			  "\tmov.u64 %rd6, %globaltimer;\n"
+			  "\tsetp.lt.u64 %p1, %rd6, %rd5;\n"
+			  "\t@%p1 bra LOOP;\n"
+			  "\tmov.u32 %r1, %tid.x;\n"
+			  "\tsetp.ne.u32 %p2, %r1, 0;\n"
+			  "\t@%p2 bra END;\n"
+			  "\tatom.global.max.u64 %rd7, [%rd2], %rd6;\n"
+			  "END:\n"
+			  "\tret;\n}\n"
+			  ".visible .entry look(.param .u64 out)\n{\n"
+			  "\t.reg .b64 %rd<4>;\n"
+			  "\tld.param.u64 %rd1, [out];\n"
+			  "\tcvta.to.global.u64 %rd2, %rd1;\n"
+			  "\tmov.u64 %rd3, %globaltimer;\n"
+			  "\tst.global.u64 [%rd2], %rd3;\n"
+			  "\tret;\n}\n";
+
+static uint64_t monotonic_ns(void)
+{
+	return (uint64_t)(bench_now_us() * 1e3);
+}
+
+/* The best-effort program: one thread launches for ever, another answers questions. */
+struct victim {
+	CUcontext context;
+	CUdeviceptr last;
+	CUfunction spin;
+	CUstream streams[MOST_STREAMS], questions;
+	unsigned count, grid;
+	uint64_t length;
+};
+
+/* Each line on stdin asks for the end of the last block. */
+static void *answer(void *argument)
+{
+	struct victim *v = argument;
+	char line[16];
+	uint64_t last;
+
+	OK(cuCtxSetCurrent(v->context));
+	while (fgets(line, sizeof line, stdin)) {
+		OK(cuMemcpyDtoHAsync(&last, v->last, sizeof last, v->questions));
+		OK(cuStreamSynchronize(v->questions));
+		printf("%llu\n", (unsigned long long)last);
+		fflush(stdout);
+	}
+	_exit(0);
+}
+
+static int victim(unsigned block_us, unsigned streams, unsigned grid)
+{
+	struct victim v = {.count = streams, .grid = grid, .length = block_us * 1000ull};
+	void *parameters[] = {&v.last, &v.length};
+	pthread_t thread;
+
+	bench_device();
+	OK(cuCtxGetCurrent(&v.context));
+	v.spin = bench_function(ptx, "spin");
+	OK(cuMemAlloc(&v.last, sizeof(uint64_t)));
+	OK(cuMemsetD8(v.last, 0, sizeof(uint64_t)));
+	OK(cuStreamCreate(&v.questions, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < streams; i++)
+		OK(cuStreamCreate(&v.streams[i], CU_STREAM_NON_BLOCKING));
+	if (pthread_create(&thread, NULL, answer, &v))
+		bench_fail("no thread");
+	for (unsigned n = 0;; n++)
+		OK(cuLaunchKernel(v.spin, v.grid, 1, 1, THREADS, 1, 1, 0, v.streams[n % v.count],
+				  parameters, NULL));
+}
+
+/* What the rival knows of the victim. */
+static FILE *to_victim, *from_victim;
+static CUfunction look;
+static CUdeviceptr looked;
+
+static uint64_t last_end(void)
+{
+	unsigned long long last;
+
+	if (fputs("?\n", to_victim) < 0 || fflush(to_victim) ||
+	    fscanf(from_victim, "%llu", &last) != 1)
+		bench_fail("the best-effort program is gone");
+	return last;
+}
+
+/* GPU's clock less CLOCK_MONOTONIC, in ns: of several looks the one that took the shortest time. */
+static int64_t clock_offset(uint64_t *error_ns)
+{
+	void *parameters[] = {&looked};
+	int64_t offset = 0;
+
+	*error_ns = UINT64_MAX;
+	for (int i = 0; i < TIMES; i++) {
+		uint64_t start = monotonic_ns(), gpu, end;
+
+		OK(cuLaunchKernel(look, 1, 1, 1, 1, 1, 1, 0, NULL, parameters, NULL));
+		OK(cuCtxSynchronize());
+		end = monotonic_ns();
+		OK(cuMemcpyDtoH(&gpu, looked, sizeof gpu));
+		if (end - start < *error_ns) {
+			*error_ns = end - start;
+			offset = (int64_t)(gpu - (start / 2 + end / 2));
+		}
+	}
+	return offset;
+}
+
+/* In us; NAN where it never became quiet; below zero where nothing ran at that time. */
+static double stop_once(struct tally_client *client, unsigned block_us, double *error_us)
+{
+	uint64_t start, end, again, error;
+	int64_t offset;
+	int tries = 0;
+
+	/* Somewhere in the middle of its work. */
+	for (end = last_end(), again = end; again == end; again = last_end())
+		usleep(500);
+	usleep(2000 + (useconds_t)(rand() % 4000));
+	start = monotonic_ns();
+	tally_client_set_active(client, true);
+	usleep(2000 + 2 * block_us);
+	/* Until no block has ended for a while. */
+	for (end = last_end(); tries < 50; end = again, tries++) {
+		usleep(1000 + block_us);
+		again = last_end();
+		if (again == end)
+			break;
+	}
+	offset = clock_offset(&error);
+	tally_client_set_active(client, false);
+	*error_us = (double)error / 2e3;
+	if (tries == 50)
+		return NAN;
+	return ((double)((int64_t)end - offset) - (double)start) / 1e3;
+}
+
+static struct tally_client *join(void)
+{
+	struct tally_client_options options = {.priority = TALLY_PRIORITY_HIGH, .name = "rival"};
+	const struct tally_board *board;
+	struct tally_error error = {0};
+
+	for (int wait = 0; wait < 3000; wait++, usleep(10000)) {
+		board = tally_client_observe(NULL, NULL, &error);
+		for (unsigned i = 0; board && i < TALLY_BOARD_SLOTS; i++)
+			if (atomic_load(&board->slots[i].generation) % 2 &&
+			    !strcmp(board->slots[i].name, "victim")) {
+				memcpy(options.device, board->slots[i].device, 16);
+				return tally_client_connect(&options, &error);
+			}
+	}
+	return NULL;
+}
+
+/* `tally run ... SELF victim ...`, its stdin and stdout ours. */
+static pid_t start_victim(char **argv)
+{
+	int in[2], out[2];
+	pid_t pid;
+
+	if (pipe(in) || pipe(out) || (pid = fork()) < 0)
+		bench_fail("no process");
+	if (!pid) {
+		const char *tally = getenv("TALLY"), *device = getenv("STOP_DEVICE");
+		const char *priority = getenv("STOP_CLIENT_PRIORITY");
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		close(in[1]);
+		close(out[0]);
+		if (priority)
+			setenv("CUDA_MPS_CLIENT_PRIORITY", priority, 1);
+		execl(tally, tally, "run", "--device", device ? device : "cuda", "--priority",
+		      "best-effort", "--name", "victim", "--", argv[0], "victim", argv[1], argv[2],
+		      argv[4], (char *)NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	to_victim = fdopen(in[1], "w");
+	from_victim = fdopen(out[0], "r");
+	return pid;
+}
+
+static void print_list(const char *name, const double *values, unsigned count)
+{
+	printf(", \"%s\": [", name);
+	for (unsigned i = 0; i < count; i++)
+		printf("%s%.1f", i ? ", " : "", values[i]);
+	printf("]");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned stops, block_us, n = 0, lost = 0, idle = 0;
+	struct tally_client *client;
+	double *latency, *error_us;
+	pid_t pid;
+
+	if (argc == 5 && !strcmp(argv[1], "victim"))
+		return victim((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3]),
+			      (unsigned)atoi(argv[4]));
+	if (argc != 5 || !getenv("TALLY") || atoi(argv[2]) > MOST_STREAMS)
+		bench_fail("usage: TALLY=... stop BLOCK_US STREAMS STOPS GRID");
+	block_us = (unsigned)atoi(argv[1]);
+	stops = (unsigned)atoi(argv[3]);
+	latency = calloc(stops, sizeof *latency);
+	error_us = calloc(stops, sizeof *error_us);
+	signal(SIGPIPE, SIG_IGN);
+	pid = start_victim(argv);
+	bench_device();
+	look = bench_function(ptx, "look");
+	OK(cuMemAlloc(&looked, sizeof(uint64_t)));
+	client = join();
+	if (!client || !latency || !error_us)
+		bench_fail("the best-effort program did not start");
+	while (!last_end())
+		usleep(1000);
+	for (unsigned i = 0; i < stops; i++) {
+		double one = stop_once(client, block_us, &error_us[n]);
+
+		if (isnan(one))
+			lost++;
+		else
+			latency[n++] = fmax(0, one);
+		idle += one < 0;
+	}
+	tally_client_disconnect(client);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	printf("{\"ok\": true, \"block_us\": %u, \"streams\": %s, \"never_quiet\": %u, "
+	       "\"nothing_ran\": %u",
+	       block_us, argv[2], lost, idle);
+	if (n)
+		printf(", \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
+		       "\"clock_error_us\": %.1f",
+		       bench_median(latency, n), bench_quantile(latency, n, 0.99),
+		       bench_quantile(latency, n, 1), bench_median(error_us, n));
+	print_list("latencies_us", latency, n);
+	printf("}\n");
+	return 0;
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# bench/gpu/micro.py and its programs, on the CPU device: every part that needs no PyTorch answers in every way.
+set -euo pipefail
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python3 -B "$TALLY_SOURCE/bench/gpu/micro.py" calls memory stop --build "$TALLY_BUILD" --device cpu --turns 2 --stops 2 \
+	--output "$scratch/micro.jsonl" 2>"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
+python3 - "$scratch/micro.jsonl" <<'END'
+import json
+import sys
+
+rows = [json.loads(line) for line in open(sys.argv[1])]
+failed = [row for row in rows if not row["ok"]]
+if failed:
+    sys.exit("FAILED: %s" % failed)
+ways = {row["way"] for row in rows if row["kind"] == "calls"}
+names = {row["name"] for row in rows if row["kind"] == "calls"}
+stops = [row for row in rows if row["kind"] == "stop"]
+if ways != {"without", "again", "preloaded", "high", "best-effort"} or len(names) != 8:
+    sys.exit("FAILED: calls: ways %s, names %s" % (ways, names))
+if len(stops) != 6 or any(row["never_quiet"] for row in stops) or len([r for r in rows if r["kind"] == "memory"]) != 10:
+    sys.exit("FAILED: stops: %s" % stops)
+END
