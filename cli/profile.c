@@ -188,56 +188,64 @@ static bool is_wanted(const struct tally_slot *slot, const char *which)
 	       !strncmp(slot->name, which, sizeof slot->name);
 }
 
-/* The report of a program that is there, or else of the one that ended last. */
-static const struct tally_report *find_report(struct tally_observer *o, const char *which,
-					      struct tally_error *error)
+/* What is looked for, and what was found of it. */
+struct search {
+	struct tally_observer observer;
+	const char *which;
+	bool met; /* a program, with or without a report */
+	const struct tally_report *report;
+};
+
+/* False when tallyd does not answer. */
+static bool look_at(struct search *s, const struct tally_slot *slot, struct tally_error *error)
 {
-	const struct tally_report *report = NULL;
-	const struct tally_board *board = o->board;
-	uint64_t end = atomic_load(&board->finished_count);
 	struct tally_attachment left;
-	bool met = false;
 
-	for (unsigned i = 0; i < TALLY_BOARD_SLOTS + TALLY_BOARD_FINISHED && !report; i++) {
-		uint64_t n = end - 1 - (i - TALLY_BOARD_SLOTS);
-		const struct tally_slot *slot = &board->slots[i];
+	if (!is_wanted(slot, s->which))
+		return true;
+	s->met = true;
+	if (!tally_observer_fetch(&s->observer, slot, &left, error))
+		return false;
+	if (!left.size)
+		return true;
+	s->report = tally_report_map(left.fd, NULL);
+	close(left.fd);
+	return true;
+}
 
-		if (i >= TALLY_BOARD_SLOTS) {
-			if (n >= end) /* went below zero: fewer have ended */
-				break;
-			slot = &board->finished[n % TALLY_BOARD_FINISHED];
-		} else if (!tally_slot_used(slot)) {
-			continue;
-		}
-		if (!is_wanted(slot, which))
-			continue;
-		met = true;
-		if (!tally_observer_fetch(o, slot, &left, error))
-			return NULL;
-		if (!left.size)
-			continue;
-		report = tally_report_map(left.fd, NULL);
-		close(left.fd);
-	}
-	if (!report && met)
-		tally_fail(error, "%s has left no report (or it ended too long ago)", which);
-	else if (!report)
-		tally_fail(error, "no program of that pid or name: %s", which);
-	return report;
+/* The report of a program that is there, or else of the one that ended last. */
+static bool find_report(struct search *s, struct tally_error *error)
+{
+	const struct tally_board *board = s->observer.board;
+	uint64_t end = atomic_load(&board->finished_count);
+	uint64_t first = end < TALLY_BOARD_FINISHED ? 0 : end - TALLY_BOARD_FINISHED;
+
+	for (unsigned i = 0; i < TALLY_BOARD_SLOTS && !s->report; i++)
+		if (tally_slot_used(&board->slots[i]) && !look_at(s, &board->slots[i], error))
+			return false;
+	for (uint64_t n = end; n > first && !s->report; n--)
+		if (!look_at(s, &board->finished[(n - 1) % TALLY_BOARD_FINISHED], error))
+			return false;
+	if (s->report)
+		return true;
+	return s->met ? tally_fail(error, "%s has left no report (or it ended too long ago)",
+				   s->which)
+		      : tally_fail(error, "no program of that pid or name: %s", s->which);
 }
 
 static bool read_program(const struct options *o, struct tally_profile_view *view,
 			 struct tally_error *error)
 {
-	struct tally_observer observer;
+	struct search search = {.which = o->program};
 	struct tally_stored stored = {.seen = 0};
-	bool ok = true;
+	bool ok;
 
-	if (!tally_observer_open(&observer, NULL, NULL, error))
+	if (!tally_observer_open(&search.observer, NULL, NULL, error))
 		return false;
-	view->report = find_report(&observer, o->program, error);
-	tally_observer_close(&observer);
-	if (!view->report)
+	ok = find_report(&search, error);
+	tally_observer_close(&search.observer);
+	view->report = search.report;
+	if (!ok)
 		return false;
 	stored.origin = tally_origin_of(view->report->device_name, view->report->driver,
 					view->report->transform);
