@@ -107,13 +107,14 @@ static unsigned put(struct tally_buffer *out, const char *text, const char *end,
 
 	for (; text < end; text += length) {
 		uint32_t code = character(text, &length);
-		unsigned wide = width(code);
+		bool strange = code < ' ' || code == 0x7f || (code >= 0x80 && !utf8) ||
+			       (length == 1 && (unsigned char)*text >= 0x80);
+		unsigned wide = strange ? 1 : width(code);
 
 		if (used + wide > columns)
 			break;
 		used += wide;
-		if (code < ' ' || code == 0x7f || (code >= 0x80 && !utf8) ||
-		    (length == 1 && (unsigned char)*text >= 0x80))
+		if (strange)
 			tally_buffer_append(out, "?", 1);
 		else
 			tally_buffer_append(out, text, length);

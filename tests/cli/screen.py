@@ -36,6 +36,7 @@ class Screen:
     def size(self, columns, rows):
         self.columns, self.rows = columns, rows
         self.lines, self.x, self.y = [""] * rows, 0, 0
+        self.styles, self.style = [""] * rows, ""
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def keys(self, text):
@@ -66,8 +67,10 @@ class Screen:
                 self.x = self.y = 0
             elif piece == "\x1b[K":
                 self.lines[self.y] = self.lines[self.y][: self.x]
+            elif re.fullmatch(r"\x1b\[[0-9;]*m", piece):
+                self.style = piece[2:-1]
             elif piece[0] == "\x1b":
-                assert re.fullmatch(r"\x1b\[(\?(1049|25|7)[hl]|[0-9;]*m)", piece), repr(piece)
+                assert re.fullmatch(r"\x1b\[\?(1049|25|7)[hl]", piece), repr(piece)
             elif piece == "\r":
                 self.x = 0
             elif piece == "\n":
@@ -75,6 +78,8 @@ class Screen:
                 assert self.y < self.rows, "the screen scrolled"
             else:
                 assert piece >= " ", repr(piece)
+                if not self.x:
+                    self.styles[self.y] = self.style  # one for each line is all that there is
                 line = self.lines[self.y].ljust(self.x)
                 self.lines[self.y] = line[: self.x] + piece + line[self.x + 1 :]
                 self.x += 1
