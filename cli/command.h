@@ -37,6 +37,17 @@ bool tally_library_folder(char path[PATH_MAX], struct tally_error *error);
  * there is none and waits until it answers (at most about three seconds). */
 bool tally_start_daemon(const char *socket, struct tally_error *error);
 
+/* What `tally run --mps` asks for. */
+enum tally_mps_use { TALLY_MPS_AUTO, TALLY_MPS_ON, TALLY_MPS_OFF };
+
+/*
+ * Sets the environment of a program of `priority` that is about to use a GPU, so that it finds a
+ * running MPS, one that is started for it if `may_start` (tallyd, which stops it, knows of this
+ * process), or none. With `auto` nothing is an error; what went wrong is said on stderr.
+ */
+bool tally_use_mps(enum tally_mps_use use, const char *socket, int priority, bool may_start,
+		   struct tally_error *error);
+
 /* What can be known of a program before it runs. */
 struct tally_program_look {
 	bool elf;		/* an x86-64 executable; otherwise the rest is unknown (a script) */

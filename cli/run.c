@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "sched/client.h"
+#include "sched/policy_slo.h"
 
 static const char help[] =
 	"usage: tally run [options] [--] PROGRAM [ARGUMENTS]\n"
@@ -19,8 +20,16 @@ static const char help[] =
 	"options:\n"
 	"  --priority LEVEL    high (100), best-effort (0), or any whole number; larger is more\n"
 	"                      urgent, equals take turns (default: best-effort)\n"
+	"  --slo BUDGET        for priority high: lower ones may run beside the program as long "
+	"as\n"
+	"                      its bursts of work take at most BUDGET times as long as alone, in\n"
+	"                      the mean and at p99 (1.05: 5 % longer); default: they never may\n"
 	"  --device DEVICE     cuda: the GPU; cpu: Tally's CPU device; auto: the GPU if there is\n"
 	"                      one (default: auto)\n"
+	"  --mps MODE          NVIDIA's Multi-Process Service, under which programs run side by\n"
+	"                      side. auto: use one that runs, else start one and stop it when the\n"
+	"                      last program has gone; on: the same, or fail; off: do without\n"
+	"                      (default: auto)\n"
 	"  --name NAME         the name that `tally status` shows (default: the program's)\n"
 	"  --help, --version\n"
 	"\n"
@@ -31,7 +40,9 @@ enum device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct settings {
 	enum device device;
+	enum tally_mps_use mps;
 	int priority;
+	const char *slo; /* NULL: none */
 	const char *name;
 	char **program;
 };
@@ -64,34 +75,36 @@ static bool parse_priority(const char *text, int *priority, struct tally_error *
 	return true;
 }
 
-static bool parse_device(const char *text, enum device *device, struct tally_error *error)
+/* One of three words, by its number. */
+static bool parse_word(const char *option, const char *text, const char *const words[3], int *value,
+		       struct tally_error *error)
 {
-	static const char *const names[] = {
-		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
-
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!strcmp(text, names[i])) {
-			*device = (enum device)i;
+	for (int i = 0; i < 3; i++) {
+		if (!strcmp(text, words[i])) {
+			*value = i;
 			return true;
 		}
 	}
-	return tally_fail(error, "--device wants auto, cpu or cuda, not \"%s\"", text);
+	return tally_fail(error, "%s wants %s, %s or %s, not \"%s\"", option, words[0], words[1],
+			  words[2], text);
 }
 
 /* -1: go on; otherwise the exit status. */
 static int parse(int argc, char **argv, struct settings *settings)
 {
+	static const char *const devices[] = {
+		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
+	static const char *const uses[] = {
+		[TALLY_MPS_AUTO] = "auto", [TALLY_MPS_ON] = "on", [TALLY_MPS_OFF] = "off"};
 	static const struct option options[] = {
-		{"priority", required_argument, NULL, 'p'},
-		{"device", required_argument, NULL, 'd'},
-		{"name", required_argument, NULL, 'n'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
+		{"priority", required_argument, NULL, 'p'}, {"slo", required_argument, NULL, 's'},
+		{"device", required_argument, NULL, 'd'},   {"mps", required_argument, NULL, 'm'},
+		{"name", required_argument, NULL, 'n'},	    {"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},	    {0},
 	};
 	struct tally_error error = {0};
 	bool ok = true;
-	int option;
+	int option, word = 0;
 
 	opterr = 0;
 	/* '+': the first argument that is no option is the program; the rest is the program's. */
@@ -101,7 +114,20 @@ static int parse(int argc, char **argv, struct settings *settings)
 			ok = parse_priority(optarg, &settings->priority, &error);
 			break;
 		case 'd':
-			ok = parse_device(optarg, &settings->device, &error);
+			ok = parse_word("--device", optarg, devices, &word, &error);
+			settings->device = (enum device)word;
+			break;
+		case 'm':
+			ok = parse_word("--mps", optarg, uses, &word, &error);
+			settings->mps = (enum tally_mps_use)word;
+			break;
+		case 's':
+			settings->slo = optarg;
+			if (!tally_slo_budget(optarg))
+				ok = tally_fail(&error,
+						"--slo wants a number from 1.001 to 100, not "
+						"\"%s\"",
+						optarg);
 			break;
 		case 'n':
 			settings->name = optarg;
@@ -116,6 +142,10 @@ static int parse(int argc, char **argv, struct settings *settings)
 			return tally_command_bad_option("tally run", option, argv);
 		}
 	}
+	if (ok && settings->slo && settings->priority < TALLY_PRIORITY_HIGH)
+		ok = tally_fail(&error,
+				"--slo is for programs of priority high (100) or more: others "
+				"have no latency to keep");
 	if (ok && optind >= argc)
 		ok = tally_fail(&error, "which program? (see tally run --help)");
 	if (!ok) {
@@ -195,7 +225,8 @@ static bool set_environment(const struct settings *settings, const char *socket,
 		return false;
 	snprintf(priority, sizeof priority, "%d", settings->priority);
 	if (setenv("TALLY_PRIORITY", priority, 1) || setenv("TALLY_NAME", settings->name, 1) ||
-	    setenv("TALLY_SOCKET", socket, 1))
+	    setenv("TALLY_SOCKET", socket, 1) ||
+	    (settings->slo ? setenv("TALLY_SLO", settings->slo, 1) : unsetenv("TALLY_SLO")))
 		return tally_fail(error, "out of memory");
 	return true;
 }
@@ -238,15 +269,23 @@ int tally_command_run(int argc, char **argv)
 	if (settings.device == DEVICE_AUTO)
 		settings.device = driver_present() ? DEVICE_CUDA : DEVICE_CPU;
 
-	if (!tally_socket_path(socket, sizeof socket, &error) ||
+	if (settings.device == DEVICE_CPU && settings.mps == TALLY_MPS_ON)
+		tally_fail(&error, "--mps on: the CPU device has no MPS (use --device cuda)");
+	if (tally_failed(&error) || !tally_socket_path(socket, sizeof socket, &error) ||
 	    !set_environment(&settings, socket, &error)) {
 		tally_error_print(&error, "tally run");
 		return 1;
 	}
 	warn_about_program(&settings);
-	if (!tally_start_daemon(socket, &daemon_error))
+	bool served = tally_start_daemon(socket, &daemon_error);
+	if (!served)
 		fprintf(stderr, "tally run: warning: %s; %s runs unscheduled\n",
 			daemon_error.message, settings.name);
+	if (settings.device == DEVICE_CUDA &&
+	    !tally_use_mps(settings.mps, socket, settings.priority, served, &error)) {
+		tally_error_print(&error, "tally run");
+		return 1;
+	}
 	execvp(program, settings.program);
 	int cause = errno;
 	fprintf(stderr, "tally run: error: cannot run %s: %s\n", program, strerror(cause));

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cache/cache.h"
+#include "cli/mps_keeper.h"
 #include "profiler/collector.h"
 #include "sched/client.h"
 #include "sched/daemon.h"
@@ -216,6 +217,7 @@ static bool run(const struct settings *settings, struct tally_error *error)
 {
 	struct tally_daemon_hooks hooks = {.joined = tally_collector_joined,
 					   .left = tally_collector_left};
+	struct tally_mps_keeper keeper = {.log = write_log};
 	struct rlimit files;
 	int lock;
 
@@ -243,7 +245,10 @@ static bool run(const struct settings *settings, struct tally_error *error)
 		.stop_fd = catch_signals(),
 		.lock = lock,
 		.hooks = &hooks,
+		.cleared_context = &keeper,
 	};
+	if (tally_mps_of(settings->socket, &keeper.mps, &(struct tally_error){0}))
+		options.cleared = tally_mps_keeper_cleared;
 	if (options.stop_fd < 0)
 		return tally_fail(error, "cannot watch signals: %s", strerror(errno));
 	/* The socket listens before the first process ends: who started us can connect at once. */

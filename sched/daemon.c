@@ -23,6 +23,9 @@
 #define CONNECTIONS (TALLY_BOARD_SLOTS + 128)
 #define HELLO_NS    2000000000u /* a connection that says nothing for so long is closed */
 #define TRACE_NS    5000000000u /* a recording ends so long after it was asked for at the latest */
+#define QUIET_NS    10000000000u
+#define CLEAR_TRIES 100
+#define CLEAR_MS    100
 #define SOCKET_LOOK_NS 1000000000u /* how often we make sure that our socket still has its name */
 
 #define NOTHING ((struct tally_attachment){0})
@@ -437,10 +440,16 @@ static void serve_ready(struct tally_daemon *daemon, const struct poll_set *set,
 		accept_one(daemon, now_ns);
 }
 
+static bool cleared(struct tally_daemon *daemon)
+{
+	return !daemon->options.cleared || daemon->options.cleared(daemon->options.cleared_context);
+}
+
 static bool serve(struct tally_daemon *daemon, struct tally_error *error)
 {
 	struct poll_set set;
 	uint64_t idle_ns = daemon->options.idle_ns;
+	uint64_t quiet_ns = idle_ns == UINT64_MAX ? QUIET_NS : idle_ns;
 
 	for (;;) {
 		uint64_t now_ns = tally_board_now();
@@ -455,14 +464,17 @@ static bool serve(struct tally_daemon *daemon, struct tally_error *error)
 			return false;
 		if (busy(daemon))
 			daemon->last_busy_ns = now_ns;
-		else if (now_ns - daemon->last_busy_ns >= idle_ns) {
-			if (leave_quietly(daemon, now_ns, error)) {
-				say(daemon, "idle: ending");
-				return !tally_failed(error);
+		else if (now_ns - daemon->last_busy_ns >= quiet_ns) {
+			if (cleared(daemon) && idle_ns != UINT64_MAX) {
+				if (leave_quietly(daemon, now_ns, error)) {
+					say(daemon, "idle: ending");
+					return !tally_failed(error);
+				}
+				continue;
 			}
-			continue;
-		} else if (idle_ns != UINT64_MAX && daemon->last_busy_ns + idle_ns < wake_ns)
-			wake_ns = daemon->last_busy_ns + idle_ns;
+		} else if (daemon->last_busy_ns + quiet_ns < wake_ns) {
+			wake_ns = daemon->last_busy_ns + quiet_ns;
+		}
 
 		set.count = 0;
 		watch_descriptor(&set, daemon->options.stop_fd, NULL);
@@ -480,6 +492,8 @@ static bool serve(struct tally_daemon *daemon, struct tally_error *error)
 			set.count = 0;
 		if (set.count && daemon->options.stop_fd >= 0 && set.entries[0].revents) {
 			say(daemon, "asked to end");
+			for (int i = 0; i < CLEAR_TRIES && !busy(daemon) && !cleared(daemon); i++)
+				poll(NULL, 0, CLEAR_MS);
 			return true;
 		}
 		serve_ready(daemon, &set, tally_board_now());

@@ -32,8 +32,13 @@ struct tally_daemon_options {
 	const struct tally_policy *policy;
 	uint64_t quantum_ns; /* how long an equal keeps its turn */
 	uint64_t idle_ns;    /* ends when nobody was there for so long; UINT64_MAX: never */
-	int stop_fd;	     /* ends when this becomes readable; -1: none */
-	int lock;	     /* from tally_listener_claim(); stays the caller's */
+	/* Asked about once a second when nobody has been there for idle_ns (never ends: 10 s), and
+	 * when the daemon is to end and nobody is there: whether what programs left behind is
+	 * cleared. The daemon does not end for being idle before it is. May be NULL. */
+	bool (*cleared)(void *context);
+	void *cleared_context;
+	int stop_fd; /* ends when this becomes readable; -1: none */
+	int lock;    /* from tally_listener_claim(); stays the caller's */
 	const struct tally_daemon_hooks *hooks; /* may be NULL */
 	/* One line per thing that happened (no newline); may be NULL. */
 	void (*log)(const char *line);
