@@ -16,8 +16,8 @@ struct tally_mps_keeper {
 	uint64_t next_ns;
 };
 
-/* For tally_daemon_options.cleared: true when no MPS of Tally's is left, or it will not go; otherwise
- * starts to stop it, in a thread. One thread, the daemon's. */
+/* For tally_daemon_options.cleared: true when no MPS of Tally's is left, or it will not go;
+ * otherwise starts to stop it, in a thread. One thread, the daemon's. */
 bool tally_mps_keeper_cleared(void *keeper);
 
 #endif

@@ -40,8 +40,8 @@ static void rest(void)
  * one program wants to see, which it would take for every client's; what it is told itself.
  */
 static const char *const dropped[] = {
-	"LD_PRELOAD=",		       "LD_LIBRARY_PATH=", "CUDA_VISIBLE_DEVICES=", "TALLY_", PIPES, LOGS,
-	"CUDA_MPS_CLIENT_PRIORITY=",
+	"LD_PRELOAD=", "LD_LIBRARY_PATH=",	    "CUDA_VISIBLE_DEVICES=", "TALLY_", PIPES,
+	LOGS,	       "CUDA_MPS_CLIENT_PRIORITY=",
 };
 
 /* The environment of a command about the control daemon in `pipes`; free(), the first two too. */
@@ -90,9 +90,9 @@ static int end_of(pid_t child)
 }
 
 /*
- * Runs the tool with one `option` (NULL: none) and `input`. Its exit status, or -errno (-ENOENT: it is
- * not there); what it said is in `said`, one line. Files, not pipes: the daemon that `-d` leaves keeps
- * the tool's outputs open.
+ * Runs the tool with one `option` (NULL: none) and `input`. Its exit status, or -errno (-ENOENT: it
+ * is not there); what it said is in `said`, one line. Files, not pipes: the daemon that `-d` leaves
+ * keeps the tool's outputs open.
  */
 static int command(const char *pipes, const char *logs, const char *option, const char *input,
 		   char *said, size_t size)
@@ -192,7 +192,8 @@ static bool control_there(const char *pipes)
 	       !access(path, F_OK);
 }
 
-/* Asks the control daemon in `pipes`: 0 with the servers' process ids; 1 when nobody answers; -errno. */
+/* Asks the control daemon in `pipes`: 0 with the servers' process ids; 1 when nobody answers;
+ * -errno. */
 static int servers_of(const char *pipes, char *servers, size_t size)
 {
 	int status = command(pipes, NULL, NULL, "get_server_list\n", servers, size);

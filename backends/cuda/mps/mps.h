@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NVIDIA's Multi-Process Service: its control daemon, spoken to through `nvidia-cuda-mps-control`
- * alone (NVIDIA's MPS documentation, "Tools and Interface Reference"). Under it the processes of one
- * user run side by side on a GPU; without it they take turns.
+ * alone (NVIDIA's MPS documentation, "Tools and Interface Reference"). Under it the processes of
+ * one user run side by side on a GPU; without it they take turns.
  *
  * Tally starts a control daemon of its own, with folders of its own, only where none answers, and
- * stops no other. Whose it is shows in the folder alone, so that a tallyd that is killed leaves it to
- * the next one.
+ * stops no other. Whose it is shows in the folder alone, so that a tallyd that is killed leaves it
+ * to the next one.
  */
 #ifndef TALLY_BACKENDS_CUDA_MPS_MPS_H
 #define TALLY_BACKENDS_CUDA_MPS_MPS_H
@@ -16,11 +16,12 @@
 
 #include "base/error.h"
 
-#define TALLY_MPS_DEFAULT_PIPES "/tmp/nvidia-mps" /* where it is looked for without the variable */
+/* Where it is looked for without the variable. */
+#define TALLY_MPS_DEFAULT_PIPES "/tmp/nvidia-mps"
 
 /* Tally's own control daemon: its folders, below that of tallyd's socket. */
 struct tally_mps {
-	char folder[PATH_MAX - 16];	   /* with the lock */
+	char folder[PATH_MAX - 16];	      /* with the lock */
 	char pipes[PATH_MAX], logs[PATH_MAX]; /* CUDA_MPS_PIPE_DIRECTORY, CUDA_MPS_LOG_DIRECTORY */
 };
 
