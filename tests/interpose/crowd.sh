@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unmodified CUDA programs, many at once and at several levels, some of them stopped by a signal, on the CPU
+# device: each computes what it computes alone, a stopped one holds nobody for long, and goes on.
+set -eu
+tests=$TALLY_BUILD/tests/interpose
+scratch=$(mktemp -d)
+pids=
+daemon=
+finish() {
+	for pid in $pids $daemon; do kill -9 "$pid" 2>/dev/null || true; done
+	rm -rf "$scratch"
+}
+trap finish EXIT
+mkdir -m 700 "$scratch/s"
+export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache TALLY_CPU_WORKERS=1
+export TALLY_LOWER=$TALLY_BUILD/bin/tally-lower LD_LIBRARY_PATH=$TALLY_BUILD/lib
+sanitizer=$(ldd "$TALLY_BUILD/lib/libcuda.so.1" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+export ASAN_OPTIONS=detect_leaks=0
+
+fail() {
+	echo "$*"
+	cat "$scratch"/err.* 2>/dev/null || true
+	exit 1
+}
+
+start_daemon() {
+	"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>>"$scratch/log" &
+	daemon=$!
+	for _ in $(seq 500); do
+		"$TALLY_BUILD/bin/tally" status >"$scratch/status" 2>&1 && return
+		sleep 0.02
+	done
+	fail "tallyd does not start"
+}
+
+# under NAME LEVEL ARGUMENTS...: in the background; its process id is $pid.
+under() {
+	name=$1
+	level=$2
+	shift 2
+	env LD_PRELOAD="$sanitizer $TALLY_BUILD/lib/libtally.so" TALLY_PRIORITY="$level" TALLY_NAME="$name" \
+		"$tests/victim" "$@" >"$scratch/out.$name" 2>"$scratch/err.$name" &
+	pid=$!
+	pids="$pids $pid"
+}
+
+# ends PID NAME WANT: well, and with that output.
+ends() {
+	wait "$1" || fail "$2: exit status $?"
+	[ "$(cat "$scratch/out.$2")" = "$3" ] || fail "$2: $(cat "$scratch/out.$2"), alone $3"
+}
+
+# comes NAME EXPRESSION: waits until it is true.
+comes() {
+	for _ in $(seq 600); do
+		[ "$("$TALLY_BUILD/bin/tally" status --json | python3 -c "
+import json, sys
+p = ([p for p in json.load(sys.stdin)['programs'] if p['name'] == '$1'] or [None])[0]
+print(p is not None and bool($2))")" != True ] || return 0
+		sleep 0.05
+	done
+	fail "$1: never $2: $("$TALLY_BUILD/bin/tally" status --why)"
+}
+
+start_daemon
+alone() { env LD_PRELOAD="$sanitizer" "$tests/victim" "$@"; }
+want=$(alone 2 6 8 3000)
+
+# Twenty at five levels, the daemon killed and back under them.
+all=
+for i in $(seq 20); do
+	under "crowd$i" $((i % 5 * 25)) 2 6 8 3000
+	all="$all $pid:crowd$i"
+done
+sleep 0.5
+kill -9 $daemon
+sleep 0.3
+start_daemon
+for entry in $all; do ends "${entry%%:*}" "${entry#*:}" "$want"; done
+
+# A best-effort program is stopped by a signal in the middle of its work: an equal goes on without it,
+# and when it is continued its results are what they are alone.
+long=$(alone 2 400 16 20000)
+under first 0 2 400 16 20000
+first=$pid
+under second 0 2 400 16 20000
+second=$pid
+comes first "p['launches'] > 20"
+kill -STOP $first
+ends $second second "$long"
+kill -CONT $first
+ends $first first "$long"
+
+# A program of high priority is stopped while it is active: the one below is held, then let go; both
+# end as alone. And another one that is killed while it is stopped leaves nothing.
+"$tests/rival" below 100000000 1 1 >"$scratch/rival" 2>&1 &
+rival=$!
+pids="$pids $rival"
+under below 0 2 400 16 20000
+below=$pid
+comes rival "p['active']"
+comes below "p['state'] == 'held' or p['launches'] > 800"
+kill -STOP $rival
+comes rival "p['stopped_by_signal']"
+comes below "p['state'] != 'held'"
+kill -CONT $rival
+comes rival "not p['stopped_by_signal']"
+kill -STOP $rival
+kill -9 $rival
+wait $rival 2>/dev/null || true
+ends $below below "$long"
+
+# The one that is stopped by the protocol (held) is stopped by a signal too, and killed: the one above
+# never notices.
+"$tests/rival" killed 300 300 1 >"$scratch/rival" &
+rival=$!
+pids="$pids $rival"
+under killed 0 2 4000 16 20000
+killed=$pid
+comes killed "p['stops'] > 3"
+kill -STOP $killed
+sleep 0.2
+kill -9 $killed
+wait $killed 2>/dev/null || true
+wait $rival || fail "the rival does not go on"
