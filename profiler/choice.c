@@ -277,9 +277,7 @@ struct tally_decision tally_choose(const struct tally_known *k,
 
 uint64_t tally_predict(const struct tally_known *k, enum tally_level level, uint64_t blocks)
 {
-	return k->blocks
-		       ? (uint64_t)((double)duration(k, level) * (double)blocks / (double)k->blocks)
-		       : 0;
+	return tally_scale(duration(k, level), blocks, k->blocks);
 }
 
 static void know(struct tally_level_known *to, const struct tally_stats *s, uint64_t blocks)

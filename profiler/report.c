@@ -250,9 +250,7 @@ void tally_report_sample(struct tally_report_row *row, enum tally_level level, u
 
 	if (!blocks)
 		return;
-	scaled = whole == blocks || !whole
-			 ? ns
-			 : (uint64_t)((double)ns * (double)whole / (double)blocks);
+	scaled = whole == blocks || !whole ? ns : tally_scale(ns, whole, blocks);
 	if (!scaled)
 		scaled = 1; /* 0 means none */
 	ADD(s->ns, ns);

@@ -36,8 +36,8 @@ uint64_t tally_row_time(const struct tally_row *row)
 	}
 	for (unsigned i = 0; i < TALLY_LEVELS; i++) {
 		mean = tally_stats_mean(&row->level[i], blocks);
-		if (!mean && sampled)
-			mean = (uint64_t)((double)ns * (double)blocks / (double)sampled);
+		if (!mean)
+			mean = tally_scale(ns, blocks, sampled);
 		total += row->level[i].launches * mean;
 	}
 	return total;

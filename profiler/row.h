@@ -58,10 +58,19 @@ static inline bool tally_key_equal(const struct tally_row_key *a, const struct t
 	return !memcmp(a, b, sizeof *a);
 }
 
+/* What `n` blocks take where `of` blocks take `ns`; 0 where `of` is 0. As large as it gets,
+ * whatever a broken program counted. */
+static inline uint64_t tally_scale(uint64_t ns, uint64_t n, uint64_t of)
+{
+	double scaled = of ? (double)ns * (double)n / (double)of : 0;
+
+	return scaled < 0x1p63 ? (uint64_t)scaled : UINT64_MAX;
+}
+
 /* Mean duration of a whole launch of `blocks` blocks, ns; 0 when nothing was timed. */
 static inline uint64_t tally_stats_mean(const struct tally_stats *s, uint64_t blocks)
 {
-	return s->blocks ? (uint64_t)((double)s->ns * (double)blocks / (double)s->blocks) : 0;
+	return tally_scale(s->ns, blocks, s->blocks);
 }
 
 /* Adds what `from` counted to `to`. */

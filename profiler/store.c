@@ -3,6 +3,7 @@
 #include "profiler/store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -190,6 +191,16 @@ static bool path_in(const char *folder, char path[PATH_MAX], struct tally_error 
 	       tally_fail(error, "the path of the cache folder is too long");
 }
 
+/* Nobody else's business; SQLite would make it readable for all, and its other files are made like
+ * it. */
+static void make_private(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+}
+
 static bool put_aside(const char *path, struct tally_error *error)
 {
 	char from[PATH_MAX + 16], to[PATH_MAX + 16];
@@ -216,6 +227,7 @@ struct tally_store *tally_store_open(const char *folder, char note[256], struct 
 	note[0] = '\0';
 	if (!path_in(folder, path, error) || !tally_make_folders(folder, error))
 		return NULL;
+	make_private(path);
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
 		struct tally_store *s =
 			open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, error);
@@ -232,6 +244,7 @@ struct tally_store *tally_store_open(const char *folder, char note[256], struct 
 		*error = (struct tally_error){0};
 		if (!put_aside(path, error))
 			return NULL;
+		make_private(path);
 		snprintf(note, 256, "%.150s %s: put aside as %s.aside, measurements begin anew",
 			 path, what[found], TALLY_STORE_FILE);
 	}

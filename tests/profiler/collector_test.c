@@ -261,6 +261,37 @@ static void test_store_destroyed_meanwhile(void **state)
 	harness_end(start_process(h, 3, false), SIGKILL);
 }
 
+/* Another process holds the file's lock, as a slow disk would: programs join as ever, and what they
+ * say is written when it can be. */
+static void test_a_locked_store_holds_nobody(void **state)
+{
+	struct harness *h = *state;
+	struct tally_error error = {0};
+	struct program p;
+	char note[256];
+
+	start(h, &p, "1");
+	launch(&p, 5, 3);
+	wait_stored(h, 3);
+	struct tally_store *lock = tally_store_open(h->folder, note, &error);
+	assert_true(tally_store_begin(lock, &error));
+	uint64_t from = tally_now();
+	for (unsigned i = 0; i < 20; i++) {
+		struct program other;
+		launch(&p, 5, 1);
+		start(h, &other, "1");
+		launch(&other, 6, 1);
+		end(&other);
+	}
+	/* It would be a second for each that waited. */
+	assert_true(tally_now() - from < 10000000000u);
+	assert_int_equal(stored_launches(h), 3);
+	tally_store_rollback(lock);
+	tally_store_close(lock);
+	wait_stored(h, 43);
+	end(&p);
+}
+
 /* What a program left is no report: it is served as any other. */
 static void test_other_attachments(void **state)
 {
@@ -287,6 +318,7 @@ int main(void)
 		TEST(test_killed_daemons),
 		TEST(test_damaged_store),
 		TEST(test_store_destroyed_meanwhile),
+		TEST(test_a_locked_store_holds_nobody),
 		TEST(test_other_attachments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,6 +160,9 @@ static void test_what_is_put_is_there(void **state)
 	assert_int_equal(l->stored[0].row.level[TALLY_LEVEL_GATE].launches, 14);
 	assert_int_equal(l->stored[0].row.level[TALLY_LEVEL_GATE].ns_min, 405);
 	assert_int_equal(l->stored[0].row.level[TALLY_LEVEL_SLICE].stop[4], 4);
+	struct stat is;
+	assert_int_equal(stat(f->path, &is), 0);
+	assert_int_equal(is.st_mode & 0777, 0600);
 	tally_store_close(s);
 }
 
