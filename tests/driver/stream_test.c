@@ -442,6 +442,36 @@ static void destroyed_stream_finishes_its_work(void **state)
 	assert_int_equal(*next_word, 20);
 }
 
+/* Two streams wait for a third; one of them comes to that from a small operation, so that it is
+ * looked at twice. Both have to be woken. */
+static void everybody_who_waits_is_woken(void **state)
+{
+	uint32_t *word = zeroed(4), *other_held = zeroed(8);
+	CUstream third = new_stream(), first = new_stream(), second = new_stream();
+	CUevent event;
+
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	hold(third, held);
+	OK(cuEventRecord(event, third));
+	OK(cuStreamWaitEvent(first, event, 0));
+	hold(second, other_held);
+	OK(cuStreamWriteValue32(second, (CUdeviceptr)word, 1, 0));
+	OK(cuStreamWaitEvent(second, event, 0));
+	let_go(other_held);
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		sleep_ms(1);
+	let_go(held);
+	for (int i = 0; i < 5000 && (cuStreamQuery(first) || cuStreamQuery(second)); i++)
+		sleep_ms(1);
+	OK(cuStreamQuery(first));
+	OK(cuStreamQuery(second));
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(first));
+	OK(cuStreamDestroy(second));
+	OK(cuStreamDestroy(third));
+	OK(cuMemFree((CUdeviceptr)word));
+}
+
 static void streams_answer_for_themselves(void **state)
 {
 	CUstream stream = stream_with(CU_STREAM_NON_BLOCKING, -2), other = new_stream();
@@ -488,6 +518,7 @@ int main(void)
 		cmocka_unit_test(stuck_waits_hold_nobody_up),
 		cmocka_unit_test(host_functions_keep_the_order),
 		cmocka_unit_test(destroyed_stream_finishes_its_work),
+		cmocka_unit_test(everybody_who_waits_is_woken),
 		cmocka_unit_test(streams_answer_for_themselves),
 	};
 

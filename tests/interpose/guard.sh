@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs one group of guard_test with a tallyd of its own.
+# Runs one group of guard_test (or of the program that is named) with a tallyd of its own.
 set -eu
 scratch=$(mktemp -d)
 daemon=
@@ -12,4 +12,4 @@ export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=${1#*:} TALLY_CPU_WORKERS
 "$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
 daemon=$!
 for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
-TEST_DAEMON=$daemon "$TALLY_BUILD/tests/guard_test" "${1%:*}"
+TEST_DAEMON=$daemon "$TALLY_BUILD/tests/${2:-guard_test}" "${1%:*}"

@@ -258,6 +258,7 @@ void operation_finished(struct operation *operation)
 	while (waiter) {
 		struct operation *next = waiter->next_waiter;
 		waiter->next_waiter = NULL;
+		waiter->waits = false;
 		look_at(waiter->stream);
 		waiter = next;
 	}
@@ -271,13 +272,17 @@ void operation_finished(struct operation *operation)
 		engine_recheck_waits();
 }
 
-/* Whether all dependencies are met; if not the operation waits on one of them. */
+/* Whether all dependencies are met; if not the operation waits on one of them, in one list once,
+ * however often somebody looks. */
 static bool dependencies_met(struct operation *operation)
 {
+	if (operation->waits)
+		return false;
 	while (operation->dependency_count) {
 		struct point point = operation->dependencies[operation->dependency_count - 1];
 		if (!point_reached(point)) {
 			operation->next_waiter = point.stream->waiters;
+			operation->waits = true;
 			point.stream->waiters = operation;
 			return false;
 		}

@@ -81,6 +81,7 @@ struct operation {
 	unsigned dependency_count, reserved; /* reserved: places of an array that was allocated */
 	struct point one;
 	struct job job;
+	bool waits;   /* in the list of waiters of another stream */
 	bool over;    /* a wait whose condition was seen to hold */
 	bool follows; /* queued under one lock round with what the null stream's rules ordered */
 	bool large;   /* `data` was allocated */

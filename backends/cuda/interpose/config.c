@@ -34,6 +34,10 @@ static const char *const compiles[] = {[TALLY_COMPILE_AUTO] = "auto",
 				       [TALLY_COMPILE_WAIT] = "wait",
 				       [TALLY_COMPILE_BACKGROUND] = "background",
 				       NULL};
+static const char *const graphs[] = {[TALLY_GRAPHS_AUTO] = "auto",
+				     [TALLY_GRAPHS_WHOLE] = "whole",
+				     [TALLY_GRAPHS_NODES] = "nodes",
+				     NULL};
 
 /* Which of `words` the variable has, and `otherwise` when it has none of them. */
 static int word(const char *variable, const char *text, const char *const words[], int otherwise)
@@ -85,4 +89,5 @@ void tally_config_read(struct tally_config *config)
 	config->level = word("TALLY_LEVEL", getenv("TALLY_LEVEL"), levels, TALLY_RUN_AUTO);
 	config->compile =
 		word("TALLY_COMPILE", getenv("TALLY_COMPILE"), compiles, TALLY_COMPILE_AUTO);
+	config->graphs = word("TALLY_GRAPHS", getenv("TALLY_GRAPHS"), graphs, TALLY_GRAPHS_AUTO);
 }

@@ -112,6 +112,7 @@ static void after(struct tally_stream *s, bool synchronous)
 		return result;                                                                     \
 	}
 #define OWN(flavour, symbol, stream_, bytes, parameters, arguments)
+#define CHANGE(flavour, symbol, stream_, bytes, parameters, arguments)
 #define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	kind(flavour, base##version, stream, bytes, parameters, arguments)
 #include "backends/cuda/interpose/hooks.def"

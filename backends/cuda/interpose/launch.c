@@ -2,6 +2,7 @@
 /* The doors through which kernels go to the device. */
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
+#include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -213,8 +214,8 @@ LAUNCH_BOTH(cuLaunchKernelEx, f, config ? config->hStream : NULL, dimensions_of(
 	    (config, f, kernelParams, extra))
 
 /*
- * A graph is launched as a whole. What it lasts is known by its handle; another graph that gets the
- * same one later is timed anew, as all are.
+ * A graph goes node by node (graphs.h) or as a whole. What the whole lasts is known by its handle;
+ * another graph that gets the same one later is timed anew, as all are.
  */
 #define GRAPHS 256
 
@@ -242,17 +243,20 @@ static struct tally_cost *graph_cost(CUgraphExec graph)
                                                                                                    \
 		if (s)                                                                             \
 			tally_burst_launch(s->context->device, hGraph, 0, 0, 0);                   \
-		if (guards) {                                                                      \
+		if (!guards) {                                                                     \
+			result = TALLY_REAL(symbol)(hGraph, stream);                               \
+		} else if (!tally_graph_launch(s, hGraph, &result)) {                              \
 			tally_fence(s);                                                            \
 			piece.cost = graph_cost(hGraph);                                           \
 			tally_queue_enter(s, &piece, tally_cost_ns(piece.cost, TALLY_UNIT_NS),     \
 					  true);                                                   \
-		}                                                                                  \
-		result = TALLY_REAL(symbol)(hGraph, stream);                                       \
-		if (guards) {                                                                      \
+			result = TALLY_REAL(symbol)(hGraph, stream);                               \
 			tally_queue_leave(&piece, result == CUDA_SUCCESS);                         \
-			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \
+			if (!result)                                                               \
+				tally_graph_launched(s, hGraph);                                   \
 		}                                                                                  \
+		if (guards)                                                                        \
+			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \
 		after(s);                                                                          \
 		return result;                                                                     \
 	}

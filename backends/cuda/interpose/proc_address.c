@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What cuGetProcAddress answers: our interposers for the names of the table. */
+#include <string.h>
+
+#include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* The address to hand out where the driver answered a cuGetProcAddress with `address`. */
@@ -7,8 +10,12 @@ static void *interposed(const char *name, void *address, enum tally_hook hook)
 {
 	if (hook == TALLY_HOOK_COUNT)
 		hook = tally_hook_by_symbol(name);
-	if (hook == TALLY_HOOK_COUNT)
+	if (hook == TALLY_HOOK_COUNT) {
+		/* A way to change what an executable graph does. */
+		if (!strncmp(name, "cuGraphExec", 11) && strcmp(name, "cuGraphExecGetFlags"))
+			tally_graphs_unseen();
 		return address;
+	}
 	/* Where the library does not export what it hands out, this is the only way to it. */
 	if (!tally_driver_has(hook)) {
 		atomic_store(&tally_driver_table[hook], address);

@@ -12,6 +12,7 @@
 
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/burst.h"
+#include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/kernels.h"
@@ -88,6 +89,7 @@ static void forked(void)
 	tally_kernels_forked();
 	tally_compile_forked();
 	tally_links_forked();
+	tally_graphs_forked();
 	tally_streams_forked();
 	atomic_store(&tally_mode, TALLY_UNKNOWN);
 }

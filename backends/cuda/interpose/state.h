@@ -20,6 +20,14 @@
 #include "profiler/report.h"
 #include "sched/client.h"
 
+/* TALLY_GRAPHS: how executable graphs are launched (graphs.h). */
+enum tally_graphs {
+	TALLY_GRAPHS_AUTO,  /* node by node where graphs.h says so */
+	TALLY_GRAPHS_WHOLE, /* never */
+	TALLY_GRAPHS_NODES, /* also where branches would run one after another, where kernels cannot
+			     * be stopped, and where it is short */
+};
+
 /* How the program is to be treated: from the environment, read once (config.c). */
 struct tally_config {
 	bool scheduled; /* TALLY_PRIORITY is set: without it every hook passes through */
@@ -35,6 +43,7 @@ struct tally_config {
 		TALLY_COMPILE_WAIT,
 		TALLY_COMPILE_BACKGROUND
 	} compile;
+	enum tally_graphs graphs;
 	uint64_t bound_ns; /* TALLY_BOUND_US: how long a stop may take; 0: the default */
 	const char *name;  /* TALLY_NAME, or the program's own */
 };

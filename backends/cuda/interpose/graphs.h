@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Executable graphs of a program that may be stopped. The driver runs a graph as one piece, which
+ * nobody can hold up. So Tally reads the graph when it is instantiated, and where it is a chain of
+ * nodes that can be given to the driver one by one just as well (kernels that can be stopped,
+ * copies, memsets, host functions) a launch does that instead: each node then goes through the door
+ * that it would have come through without a graph. Everything else, and what is short anyway, is
+ * launched whole.
+ *
+ * What a node does may change afterwards: cuGraphExecUpdate is read anew; any other change makes
+ * the executable graph one that is launched whole for the rest of its life.
+ */
+#ifndef TALLY_BACKENDS_CUDA_INTERPOSE_GRAPHS_H
+#define TALLY_BACKENDS_CUDA_INTERPOSE_GRAPHS_H
+
+#include "backends/cuda/interpose/state.h"
+
+/*
+ * Launches `exec` into the stream node by node. True when it did, with the driver's answer in
+ * `result`; false when it is to be launched whole, and then tally_graph_launched() has to follow.
+ * The stream is not captured; no lock held; inside a hook.
+ */
+bool tally_graph_launch(struct tally_stream *stream, CUgraphExec exec, CUresult *result);
+void tally_graph_launched(struct tally_stream *stream, CUgraphExec exec);
+
+/* The program has a way to change executable graphs that is not hooked: all are launched whole from
+ * now on. */
+void tally_graphs_unseen(void);
+
+void tally_graphs_forked(void);
+
+#endif
