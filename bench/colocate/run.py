@@ -22,8 +22,9 @@ from workers import Failed, Surroundings, Worker, title
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FEWEST, LONGEST = 300, 3  # requests of a cell, by making it longer; at most so many times longer
-START_S, LOAD_S, LATE_S = 240, 120, 30  # what a program may take: to start, to build a model, beyond its time
+START_S, LOAD_S, LATE_S = 150, 90, 30  # what a program may take: to start, to build a model, beyond its time
 TRIES = 2  # of a cell that fails
+DEATHS = 3  # of a program, until it is not started again
 
 
 def parse():
@@ -109,7 +110,7 @@ class Bench:
         self.options, self.plan, self.results = options, plan, results
         self.began = time.monotonic()
         self.house = Surroundings(options.build, options.log or os.path.splitext(options.output)[0] + ".log")
-        self.workers, self.device = {}, None
+        self.workers, self.device, self.deaths = {}, None, {}
 
     def say(self, text):
         print("colocate: %4.0f s: %s" % (time.monotonic() - self.began, text), file=sys.stderr, flush=True)
@@ -148,15 +149,21 @@ class Bench:
             return action(self.workers[who]) or True
         except Failed as problem:
             self.say(str(problem))
-            if not self.workers[who].alive():
-                del self.workers[who]
+            self.bury()
             return None
+
+    def bury(self):
+        for who in [who for who, worker in self.workers.items() if not worker.alive()]:
+            self.deaths[who] = self.deaths.get(who, 0) + 1
+            del self.workers[who]
 
     def program(self, role, surrounding, name):
         """The program, which has built `name`; started again when it died."""
         who = (role, surrounding)
         worker = self.workers.get(who)
         if not worker or not worker.alive():
+            if self.deaths.get(who, 0) >= DEATHS:
+                raise Failed("%s died %d times: given up" % (title(*who), DEATHS))
             worker = self.workers[who] = Worker(self.house, role, surrounding)
             worker.wait(START_S)
         if name not in worker.loaded:
@@ -227,8 +234,7 @@ class Bench:
             row.update(getattr(self, kind)(item), ok=True, took=round(time.monotonic() - began, 2))
         except Exception as problem:  # one cell is lost, not the run
             row.update(ok=False, error=str(problem) if isinstance(problem, Failed) else repr(problem))
-            for who in [who for who, worker in self.workers.items() if not worker.alive()]:
-                del self.workers[who]
+            self.bury()
         self.results.add(**row)
         return row
 

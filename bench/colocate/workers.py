@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import time
+from collections import namedtuple
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "gpu"))
@@ -24,19 +25,24 @@ SYSTEMS = {
     "mps-priority": ("mps", "mps-low"),
     "tally-launch": ("tally", "tally-launch"),
     "tally": ("tally", "tally"),
+    "tally-slo": ("tally-slo", "tally"),
     "tally-equal": ("tally", "tally-equal"),
     "tally-time-slicing": ("tally-plain", "tally-plain"),
 }
-# surrounding: under MPS, MPS client priority (0 normal, 1 below normal), under Tally, more environment.
-# tally-launch has no compiler, so no kernel can be made stoppable: every launch waits whole.
+
+# under MPS; the trainer's MPS client priority (0 normal, 1 below normal: what `tally run` sets by itself); under Tally;
+# more environment; more options of the server's `tally run`.
+Surrounding = namedtuple("Surrounding", "mps low tally environment options", defaults=({}, ()))
 SURROUNDINGS = {
-    "plain": (False, 0, False, {}),
-    "mps": (True, 0, False, {}),
-    "mps-low": (True, 1, False, {}),
-    "tally": (True, 1, True, {}),
-    "tally-launch": (True, 1, True, {"TALLY_LOWER": "/bin/false"}),
-    "tally-equal": (True, 0, True, {}),
-    "tally-plain": (False, 0, True, {}),
+    "plain": Surrounding(False, 0, False),
+    "mps": Surrounding(True, 0, False),
+    "mps-low": Surrounding(True, 1, False),
+    "tally": Surrounding(True, 1, True),
+    # No kernel is stopped inside: nothing is compiled, every launch waits as a whole.
+    "tally-launch": Surrounding(True, 1, True, {"TALLY_LEVEL": "gate", "TALLY_LOWER": "/bin/false"}),
+    "tally-slo": Surrounding(True, 1, True, {}, ("--slo", "1.05")),
+    "tally-equal": Surrounding(True, 0, True),
+    "tally-plain": Surrounding(False, 0, True),
 }
 
 
@@ -68,21 +74,23 @@ class Surroundings(House):
             return "nvidia-cuda-mps-control could not be started"
         if self.tallyd is None and system.startswith("tally"):
             return "no %s" % self.tally
+        if system == "tally-slo" and "--slo" not in self.run_help:
+            return "tally run has no --slo"
         return None
 
     def command(self, role, name):
         """(command line, environment) of a `role` (server or trainer) in surrounding `name`."""
-        mps, low, tally, more = SURROUNDINGS[name]
-        environment = dict(self.environment, **more)
+        around = SURROUNDINGS[name]
+        environment = dict(self.environment, **around.environment)
         command = [sys.executable, os.path.join(HERE, role + ".py")]
-        mps = mps and self.mps is not None
+        mps = around.mps and self.mps is not None
         if mps:
             environment.update(self.mps)
-            if role == "trainer" and low:
-                environment["CUDA_MPS_CLIENT_PRIORITY"] = "1"
-        if tally:
-            priority = "high" if role == "server" else "best-effort"
-            command = self.run(priority, title(role, name), mps=mps) + command
+            if role == "trainer":
+                environment["CUDA_MPS_CLIENT_PRIORITY"] = str(around.low)
+        if around.tally:
+            server = role == "server"
+            command = self.run("high" if server else "best-effort", title(role, name), mps=mps, more=around.options if server else ()) + command
         return command, environment
 
 

@@ -63,9 +63,9 @@ class House:
         while time.monotonic() < deadline and not self.serving():
             time.sleep(0.05)
 
-    def run(self, priority, name, device="cuda", mps=False):
-        """The words before a program that is to run under Tally. What MPS is, the environment says."""
-        options = ["--device", device, "--priority", priority, "--name", name]
+    def run(self, priority, name, device="cuda", mps=False, more=()):
+        """The words before a program that is to run under Tally. Which MPS there is, the environment says."""
+        options = ["--device", device, "--priority", priority, "--name", name, *more]
         if "--mps" in self.run_help and not mps:
             options += ["--mps", "off"]
         return [self.tally, "run"] + options + ["--"]

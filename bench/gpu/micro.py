@@ -59,7 +59,8 @@ def brief(row):
         return "FAILED: " + json.dumps(row)
     if "turns" in row:
         text = "%-18s %-12s %9.0f ns" % (row["name"], row["way"], row["ns"][1])
-        return text + "  over: elapsed %.3f %.3f %.3f, CPU %.3f %.3f %.3f" % (*row["ns_over"], *row["cpu_ns_over"])
+        over = [row[field + "_over"] for field in ("ns", "call_ns", "cpu_ns")]
+        return text + "  over: elapsed %.3f %.3f %.3f, call %.3f %.3f %.3f, CPU %.3f %.3f %.3f" % tuple(sum(over, []))
     return json.dumps({k: v for k, v in row.items() if not (k in ("time", "ok") or isinstance(v, list) and len(v) > 3)})
 
 
@@ -234,26 +235,28 @@ class Micro:
         self.add(kind="transform", ok=True, kernels=kept, count=len(both), **medians)
 
     def stop(self):
-        """Under MPS with and without client priority for the best-effort program, and time-slicing."""
+        """Every launch guarded, or as Tally chooses; under MPS (with client priority), and time-slicing."""
         grid = 20000 if self.options.device == "cuda" else 64
-        modes = (("mps-low", "1"), ("mps", None), ("time-slicing", None)) if self.house.mps else (("time-slicing", None),)
-        for mode, priority in modes:
+        modes = [("time-slicing", "guard")]
+        if self.house.mps:
+            modes = [("mps", "guard"), ("mps", "auto")] + modes
+        for mode, level in modes:
             for block in BLOCKS_US:
                 for streams in STREAMS:
-                    environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device)
+                    environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device, TALLY_LEVEL=level)
                     if self.options.device == "cpu":
                         environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
-                    if mode.startswith("mps"):
-                        environment.update(self.house.mps)
-                    if priority:
-                        environment["STOP_CLIENT_PRIORITY"] = priority
+                    if mode == "mps":
+                        environment.update(self.house.mps, STOP_CLIENT_PRIORITY="1")
+                    elif "--mps" in self.house.run_help:
+                        environment["STOP_MPS"] = "off"
                     command = [os.path.join(self.options.build, "gpu", "stop"), str(block), str(streams), str(self.options.stops), str(grid)]
                     try:
                         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=self.log, timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, self.rest | self.cpus))
                         row = json.loads(done.stdout)
                     except (subprocess.TimeoutExpired, ValueError) as problem:
                         row = {"ok": False, "error": str(problem)[:200], "block_us": block, "streams": streams}
-                    self.add(kind="stop", mode=mode, **row)
+                    self.add(kind="stop", mode=mode, level=level, **row)
 
 
 PARTS = {"calls": Micro.calls, "torch": Micro.torch, "start": Micro.start_up, "memory": Micro.memory, "transform": Micro.transform, "stop": Micro.stop}

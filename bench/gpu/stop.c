@@ -199,7 +199,7 @@ static pid_t start_victim(char **argv)
 		bench_fail("no process");
 	if (!pid) {
 		const char *tally = getenv("TALLY"), *device = getenv("STOP_DEVICE");
-		const char *priority = getenv("STOP_CLIENT_PRIORITY");
+		const char *priority = getenv("STOP_CLIENT_PRIORITY"), *mode = getenv("STOP_MPS");
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(in[0], 0);
@@ -208,9 +208,15 @@ static pid_t start_victim(char **argv)
 		close(out[0]);
 		if (priority)
 			setenv("CUDA_MPS_CLIENT_PRIORITY", priority, 1);
-		execl(tally, tally, "run", "--device", device ? device : "cuda", "--priority",
-		      "best-effort", "--name", "victim", "--", argv[0], "victim", argv[1], argv[2],
-		      argv[4], (char *)NULL);
+		const char *words[] = {
+			tally,	      "run",	     "--device", device ? device : "cuda",
+			"--priority", "best-effort", "--name",	 "victim",
+			"--mps",      mode,	     "--",	 argv[0],
+			"victim",     argv[1],	     argv[2],	 argv[4],
+			NULL};
+		if (!mode)
+			memmove(words + 8, words + 10, sizeof words - 10 * sizeof *words);
+		execv(tally, (char *const *)words);
 		_exit(127);
 	}
 	close(in[0]);

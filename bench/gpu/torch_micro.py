@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Steps of inference in stock PyTorch, alone, asked for in turns by micro.py: a line "MODEL/MODE COUNT" on stdin (bert/eager
-100), a line of JSON on stdout. Elapsed time and the CPU time of the launching thread a step; no waiting between steps.
+100), a line of JSON on stdout. Of a step: elapsed time, elapsed time until it was queued, the launching thread's CPU time; nothing waits between steps.
 """
 import os
 import sys
@@ -27,7 +27,7 @@ def measure(name, count):
         launched, busy = time.perf_counter(), time.thread_time() - busy
         worker.synchronize()
         end = time.perf_counter()
-    return {"ns": (end - start) / count * 1e9, "launch_ns": (launched - start) / count * 1e9, "cpu_ns": busy / count * 1e9}
+    return {"ns": (end - start) / count * 1e9, "call_ns": (launched - start) / count * 1e9, "cpu_ns": busy / count * 1e9}
 
 
 if __name__ == "__main__":

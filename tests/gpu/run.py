@@ -6,6 +6,7 @@ With an NVIDIA GPU everything; with --device cpu what the CPU device can do, whi
 lines as they come; a later call leaves out what has passed. table.py makes docs/compatibility.md of them.
 """
 import argparse
+import concurrent.futures
 import importlib.util
 import json
 import os
@@ -26,6 +27,7 @@ from house import House
 from scenes import Wrong, expect
 from steps import STEPS, Same
 
+CUDART = "libcudart.so.13"
 Ended = namedtuple("Ended", "status text result last")
 
 
@@ -90,6 +92,8 @@ class Stage:
 
     def start(self, command, priority, name, mps=False):
         environment = dict(self.house.environment)
+        if self.device == "cuda" and command[0] == "{gpu}/work":
+            environment["LD_LIBRARY_PATH"] = cudart_folder() or ""
         command = [word.format(**self.words) for word in command]
         if mps:
             environment.update(self.house.mps)
@@ -142,6 +146,14 @@ def same(stage, step):
     return "same results at both priorities, beside each other"
 
 
+def cudart_folder():
+    """Where NVIDIA's shared runtime library is, or None."""
+    places = ["/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib"]
+    nvidia = importlib.util.find_spec("nvidia")
+    places += [os.path.join(place, "cu13", "lib") for place in (nvidia.submodule_search_locations if nvidia else [])]
+    return next((place for place in places if os.path.exists(os.path.join(place, CUDART))), None)
+
+
 def gpus():
     try:
         done = subprocess.run(["nvidia-smi", "-L"], stdout=subprocess.PIPE, timeout=30)
@@ -157,7 +169,7 @@ def lacking(step, options, house):
     if isinstance(step, Same) and not os.path.exists(program := step.command[0].format(**Stage(options, house).words)):
         return "no %s" % os.path.relpath(program, ROOT)
     for need in step.needs:
-        if need == "gpu" or (need.startswith("libcudart") and options.device == "cpu"):
+        if need == "gpu" or (need == CUDART and options.device == "cpu"):
             continue
         if need == "2 GPUs":
             if gpus() < 2:
@@ -165,9 +177,9 @@ def lacking(step, options, house):
         elif need == "MPS":
             if not house.mps:
                 return "nvidia-cuda-mps-control could not be started"
-        elif need.startswith("lib"):
-            if need not in subprocess.run(["ldconfig", "-p"], stdout=subprocess.PIPE).stdout.decode():
-                return "no %s" % need
+        elif need == CUDART:
+            if not cudart_folder():
+                return "no " + CUDART
         elif not (importlib.util.find_spec(need) or shutil.which(need)):
             return "no %s" % need
     return None
@@ -190,10 +202,20 @@ def perform(step, options, log):
     except Exception as problem:  # a fault of the step itself; the others go on
         return "FAIL", repr(problem)
     finally:
-        for program in stage.programs:
-            log.write(("\n== %s: %s\n%s" % (step.name, program.title, program.text()[-4000:])).encode())
+        printed = ["\n== %s: %s\n%s" % (step.name, program.title, program.text()[-4000:]) for program in stage.programs]
+        log.write("".join(printed).encode())
         stage.clear()
         house.close()
+
+
+def report(options, step, verdict, detail, took):
+    """Says and writes down what came of a step; whether it failed."""
+    print("%s %s: %s (%.1f s)" % (verdict, step.name, detail, took), flush=True)
+    if options.output and verdict != "LATE":
+        row = {"name": step.name, "device": options.device, "verdict": verdict, "detail": detail, "seconds": round(took, 1), "time": time.strftime("%FT%TZ", time.gmtime())}
+        with open(options.output, "a") as file:
+            file.write(json.dumps(row) + "\n")
+    return verdict == "FAIL"
 
 
 def main():
@@ -202,9 +224,11 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--only", metavar="NAMES", help="these alone, with commas: " + ", ".join(step.name for step in STEPS))
     parser.add_argument("--output", help="results so far, and to come, as JSON lines")
+    parser.add_argument("--jobs", type=int, help="steps side by side, of those that can be (4 on a GPU, else 1)")
     parser.add_argument("--slice", type=float, metavar="SECONDS", help="begin no step after this time")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
+    options.jobs = options.jobs or (4 if options.device == "cuda" else 1)
     chosen = options.only.split(",") if options.only else [step.name for step in STEPS]
     for name in chosen:
         if name not in [step.name for step in STEPS]:
@@ -213,24 +237,22 @@ def main():
     if options.output and os.path.exists(options.output):
         rows = [json.loads(line) for line in open(options.output) if line.endswith("}\n")]
         passed = {row["name"] for row in rows if row["verdict"] == "PASS" and row["device"] == options.device}
-    began, failed = time.monotonic(), 0
+    began = time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory() as options.cache, open(options.output + ".log" if options.output else os.devnull, "ab", buffering=0) as log:
-        for step in STEPS:
-            if step.name not in chosen or step.name in passed:
-                continue
+        def one(step):
             if options.slice and time.monotonic() - began > options.slice:
-                print("compat: time is up before %s" % step.name, file=sys.stderr)
-                break
+                return step, "LATE", "time was up", 0
             start = time.monotonic()
-            verdict, detail = perform(step, options, log)
-            took = time.monotonic() - start
-            print("%s %s: %s (%.1f s)" % (verdict, step.name, detail, took), flush=True)
-            failed += verdict == "FAIL"
-            if options.output:
-                with open(options.output, "a") as file:
-                    row = {"name": step.name, "device": options.device, "verdict": verdict, "detail": detail, "seconds": round(took, 1), "time": time.strftime("%FT%TZ", time.gmtime())}
-                    file.write(json.dumps(row) + "\n")
+            return (step,) + perform(step, options, log) + (time.monotonic() - start,)
+
+        left = [step for step in STEPS if step.name in chosen and step.name not in passed]
+        # Programs that only have to be right go side by side; what is about the moment comes alone.
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            side_by_side = [pool.submit(one, step) for step in left if isinstance(step, Same)]
+            ended = (done.result() for done in concurrent.futures.as_completed(side_by_side))
+            failed = sum([report(options, *result) for result in ended])
+        failed += sum([report(options, *one(step)) for step in left if not isinstance(step, Same)])
     sys.exit(1 if failed else 0)
 
 
