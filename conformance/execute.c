@@ -107,16 +107,19 @@ static bool stop_live(struct running *r, const struct way *w, struct tally_error
 		struct tally_launch launch = range(r, lo, blocks, true);
 		uint64_t posted;
 
-		/* The delay grows with the attempts, so that every case comes to its end. */
+		/* The delay grows with the attempts, and after many nobody stops it any more: so
+		 * every case comes to its end, also on a device that takes long to start one. */
+		bool stop = sequence < 50;
 		random = random * 1664525u + 1013904223u;
 		struct timespec delay = {0, (long)(random >> 8) % 60000 + 20000L * (sequence - 1)};
 		ok = running_control(r, lo, sequence, error) && start(r, w, &launch, error);
-		if (sequence < 50)
+		if (stop)
 			nanosleep(&delay, NULL);
 		ok = ok &&
-		     device_ok(driver.write32(side, r->gate, 1, 0), "cuStreamWriteValue32",
-			       error) &&
-		     device_ok(driver.stream_synchronize(side), "cuStreamSynchronize", error) &&
+		     (!stop ||
+		      (device_ok(driver.write32(side, r->gate, 1, 0), "cuStreamWriteValue32",
+				 error) &&
+		       device_ok(driver.stream_synchronize(side), "cuStreamSynchronize", error))) &&
 		     wait_for(r, error);
 		posted = __atomic_load_n(r->mailbox, __ATOMIC_ACQUIRE);
 		if (ok && posted) {
@@ -216,7 +219,7 @@ static bool variant(struct running *r, const struct variant *v, const struct opt
 
 /* A case that hangs ends the run and says which one it was; other cases cannot follow on a device
  * that is stuck. */
-static const char *watched;
+static char watched[160];
 
 static void watchdog(int signal)
 {
@@ -245,6 +248,7 @@ static void one_case(const struct options *o, const struct conformance_case *c, 
 
 	bool ok = running_create(&r, c, &error);
 	snprintf(column, sizeof column, "%s.original", form);
+	snprintf(watched, sizeof watched, "%s, %s", c->name, column);
 	compile_path(o, c->kernel, form, o->device_target, "none", path);
 	ok = ok && running_load(&r, path, &error) && execute(&r, &original, whole, &error) &&
 	     running_keep(&r, &error);
@@ -256,6 +260,7 @@ static void one_case(const struct options *o, const struct conformance_case *c, 
 		stops = 0;
 		error = (struct tally_error){0};
 		snprintf(column, sizeof column, "%s%s", form, variants[k].suffix);
+		snprintf(watched, sizeof watched, "%s, %s", c->name, column);
 		compile_path(o, c->kernel, form, o->device_target, variants[k].transform, path);
 		bool passed = running_load(&r, path, &error) &&
 			      execute(&r, &original, whole, &error) &&
@@ -275,7 +280,6 @@ bool execute_all(const struct options *o, struct tally_error *error)
 	for (size_t g = 0; conformance_groups[g]; g++)
 		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
 			for (size_t f = 0; f < 2 && selected(o, c); f++) {
-				watched = c->name;
 				alarm(60);
 				one_case(o, c, forms[f]);
 			}
