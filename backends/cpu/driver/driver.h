@@ -73,7 +73,6 @@ CUresult stream_drain(struct stream *stream);
 /* --- events (event.c) --- */
 
 struct event {
-	uint32_t magic;
 	unsigned flags;
 	_Atomic unsigned references; /* the handle, and every record under way */
 	struct point point;	     /* engine lock */
@@ -132,7 +131,6 @@ uint64_t memory_used(void);
 struct module;
 
 struct function {
-	uint32_t magic;
 	struct module *module;
 	const struct tally_cpu_kernel *kernel;
 	unsigned dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */

@@ -178,7 +178,11 @@ struct stream *stream_new(struct context *context, unsigned flags, int level)
 		if (!stream)
 			return NULL;
 	}
-	stream->magic = STREAM_MAGIC;
+	if (!handle_add(stream, HANDLE_STREAM)) {
+		stream->next = engine.free_streams;
+		engine.free_streams = stream;
+		return NULL;
+	}
 	stream->context = context;
 	stream->flags = flags;
 	stream->level = level;
@@ -194,7 +198,6 @@ static void reuse_if_empty(struct stream *stream)
 	if (!stream->destroyed || stream->head)
 		return;
 	stream->destroyed = false;
-	stream->magic = 0;
 	stream->context = NULL;
 	stream->next = engine.free_streams;
 	engine.free_streams = stream;
@@ -202,6 +205,7 @@ static void reuse_if_empty(struct stream *stream)
 
 void stream_discard(struct stream *stream)
 {
+	handle_remove(stream, HANDLE_STREAM);
 	stream->destroyed = true;
 	reuse_if_empty(stream);
 }

@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/cpu/driver/handles.h"
 #include "backends/cpu/executor.h"
 
 #define LEVELS 6 /* priorities: level 0 is the least urgent (CUDA's 0), 5 the most (CUDA's -5) */
@@ -90,7 +91,6 @@ struct operation {
 };
 
 struct stream {
-	uint32_t magic;
 	unsigned flags; /* CU_STREAM_NON_BLOCKING */
 	int level;
 	bool running;	   /* its head is under way */
@@ -176,7 +176,6 @@ struct point stream_end(struct stream *stream);
 bool point_reached(struct point point); /* lock-free */
 
 /* Streams. Lock held. */
-#define STREAM_MAGIC 0x6D525453u
 struct stream *stream_new(struct context *context, unsigned flags, int level);
 void stream_discard(struct stream *stream);
 

@@ -5,8 +5,6 @@
 #include "backends/cpu/driver/capture.h"
 #include "base/clock.h"
 
-#define EVENT_MAGIC 0x746E7645u
-
 void event_hold(struct event *event)
 {
 	atomic_fetch_add(&event->references, 1);
@@ -52,7 +50,7 @@ CUresult event_check(CUevent handle, struct event **event)
 {
 	REQUIRE_INIT();
 	*event = (struct event *)handle;
-	return handle && (*event)->magic == EVENT_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	return handle_is(handle, HANDLE_EVENT) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 CUresult event_point(CUevent handle, struct point *point)
@@ -120,9 +118,10 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	if (Flags & CU_EVENT_INTERPROCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	struct event *event = calloc(1, sizeof *event);
-	if (!event)
+	if (!event || !handle_add(event, HANDLE_EVENT)) {
+		free(event);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	event->magic = EVENT_MAGIC;
+	}
 	event->flags = Flags;
 	atomic_store(&event->references, 1);
 	*phEvent = (CUevent)event;
@@ -135,7 +134,7 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 	CUresult result = event_check(hEvent, &event);
 
 	if (!result) {
-		event->magic = 0;
+		handle_remove(event, HANDLE_EVENT);
 		event_let_go(event);
 	}
 	return result;

@@ -12,10 +12,12 @@ static void before(void)
 {
 	memory_lock();
 	engine_lock();
+	handles_lock();
 }
 
 static void parent(void)
 {
+	handles_unlock();
 	engine_unlock();
 	memory_unlock();
 }
@@ -59,6 +61,7 @@ static void child(void)
 	engine.free_slot_count = engine.workers;
 	memcpy(&engine.lock, &unlocked, sizeof unlocked);
 	modules_after_fork();
+	handles_unlock();
 	memory_unlock();
 }
 

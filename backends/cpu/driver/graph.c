@@ -5,29 +5,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRAPH_MAGIC 0x68706172u
-#define NODE_MAGIC  0x65646f6eu
-
 CUresult graph_check(CUgraph handle, struct graph **graph)
 {
 	REQUIRE_INIT();
 	*graph = (struct graph *)handle;
-	return handle && (*graph)->magic == GRAPH_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return handle_is(handle, HANDLE_GRAPH) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult graph_node_check(CUgraphNode handle, struct graph_node **node)
 {
 	REQUIRE_INIT();
 	*node = (struct graph_node *)handle;
-	return handle && (*node)->magic == NODE_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return handle_is(handle, HANDLE_NODE) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 struct graph *graph_new(void)
 {
 	struct graph *graph = calloc(1, sizeof *graph);
 
-	if (graph)
-		graph->magic = GRAPH_MAGIC;
+	if (graph && !handle_add(graph, HANDLE_GRAPH)) {
+		free(graph);
+		return NULL;
+	}
 	return graph;
 }
 
@@ -35,7 +34,7 @@ static void free_node(struct graph_node *node)
 {
 	work_release(&node->work);
 	free(node->before);
-	node->magic = 0;
+	handle_remove(node, HANDLE_NODE);
 	free(node);
 }
 
@@ -47,7 +46,7 @@ void graph_delete(struct graph *graph)
 		free_node(graph->nodes[i]);
 	free(graph->nodes);
 	user_references_release(graph);
-	graph->magic = 0;
+	handle_remove(graph, HANDLE_GRAPH);
 	free(graph);
 }
 
@@ -90,12 +89,13 @@ CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *co
 		free(node);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	node->magic = NODE_MAGIC;
 	node->graph = graph;
 	node->index = graph->count;
 	error = CUDA_SUCCESS;
 	for (size_t i = 0; i < count && !error; i++)
 		error = graph_connect(before[i], node);
+	if (!error && !handle_add(node, HANDLE_NODE))
+		error = CUDA_ERROR_OUT_OF_MEMORY;
 	if (error) {
 		free(node->before);
 		free(node);

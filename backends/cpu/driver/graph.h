@@ -14,7 +14,6 @@
 #include "backends/cpu/driver/work.h"
 
 struct graph_node {
-	uint32_t magic;
 	struct graph *graph;
 	struct work work;
 	struct graph_node **before; /* what it depends on, in the order of the edges */
@@ -26,7 +25,6 @@ struct graph_node {
 };
 
 struct graph {
-	uint32_t magic;
 	struct graph_node **nodes; /* in the order in which they were made */
 	size_t count, capacity;
 	struct graph_node *parent; /* the node that it is the child of, or NULL */

@@ -7,7 +7,6 @@
 
 #include "backends/cpu/driver/capture.h"
 
-#define EXEC_MAGIC 0x63657865u
 #define LANES	   16	/* branches that run side by side, at most */
 #define LANE_DEPTH 8192 /* operations in a lane before a launch waits for room */
 
@@ -19,7 +18,6 @@ struct step {
 };
 
 struct graph_exec {
-	uint32_t magic;
 	cuuint64_t flags;
 	struct graph *graph;
 	struct step *steps;
@@ -39,7 +37,7 @@ static CUresult check(CUgraphExec handle, struct graph_exec **exec)
 {
 	REQUIRE_INIT();
 	*exec = (struct graph_exec *)handle;
-	return handle && (*exec)->magic == EXEC_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return handle_is(handle, HANDLE_EXEC) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* --- from nodes to steps --- */
@@ -142,7 +140,7 @@ static void exec_free(struct graph_exec *exec)
 	free(exec->steps);
 	free(exec->links);
 	pthread_mutex_destroy(&exec->lock);
-	exec->magic = 0;
+	handle_remove(exec, HANDLE_EXEC);
 	free(exec);
 }
 
@@ -162,9 +160,10 @@ static CUresult instantiate(CUgraphExec *result, CUgraph handle, cuuint64_t flag
 	if (!result || flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct graph_exec *exec = calloc(1, sizeof *exec);
-	if (!exec)
+	if (!exec || !handle_add(exec, HANDLE_EXEC)) {
+		free(exec);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	exec->magic = EXEC_MAGIC;
+	}
 	exec->flags = flags;
 	pthread_mutex_init(&exec->lock, NULL);
 	exec->graph = graph_copy(graph);

@@ -6,10 +6,7 @@
 
 #include "backends/cpu/driver/graph.h"
 
-#define OBJECT_MAGIC 0x6a626f75u
-
 struct user_object {
-	uint32_t magic;
 	_Atomic unsigned references;
 	CUhostFn destroy;
 	void *data;
@@ -30,7 +27,7 @@ static void let_go(struct user_object *object, unsigned count)
 	/* Work that was launched before is not to find its object gone. */
 	contexts_quiesce();
 	object->destroy(object->data);
-	object->magic = 0;
+	handle_remove(object, HANDLE_USER_OBJECT);
 	free(object);
 }
 
@@ -70,7 +67,7 @@ static CUresult object_check(CUuserObject handle, unsigned count, struct user_ob
 {
 	REQUIRE_INIT();
 	*object = (struct user_object *)handle;
-	return handle && (*object)->magic == OBJECT_MAGIC && count && count <= INT32_MAX
+	return handle_is(handle, HANDLE_USER_OBJECT) && count && count <= INT32_MAX
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_VALUE;
 }
@@ -83,9 +80,11 @@ CUresult cuUserObjectCreate(CUuserObject *object_out, void *ptr, CUhostFn destro
 	    flags != CU_USER_OBJECT_NO_DESTRUCTOR_SYNC)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct user_object *object = malloc(sizeof *object);
-	if (!object)
+	if (!object || !handle_add(object, HANDLE_USER_OBJECT)) {
+		free(object);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	*object = (struct user_object){OBJECT_MAGIC, initialRefcount, destroy, ptr};
+	}
+	*object = (struct user_object){initialRefcount, destroy, ptr};
 	*object_out = (CUuserObject)object;
 	return CUDA_SUCCESS;
 }

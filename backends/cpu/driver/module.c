@@ -8,9 +8,6 @@
 #include "base/file.h"
 #include "cache/cache.h"
 
-#define MODULE_MAGIC   0x65646F4Du
-#define FUNCTION_MAGIC 0x636E7546u
-
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct module *modules;
 
@@ -18,7 +15,7 @@ CUresult module_check(const void *handle, bool library, struct module **module)
 {
 	REQUIRE_INIT();
 	*module = (struct module *)(uintptr_t)handle;
-	return handle && (*module)->magic == MODULE_MAGIC && (!library || (*module)->library)
+	return handle_is(handle, HANDLE_MODULE) && (!library || (*module)->library)
 		       ? CUDA_SUCCESS
 		       : CUDA_ERROR_INVALID_HANDLE;
 }
@@ -27,8 +24,7 @@ CUresult function_check(const void *handle, struct function **function)
 {
 	REQUIRE_INIT();
 	*function = (struct function *)(uintptr_t)handle;
-	return handle && (*function)->magic == FUNCTION_MAGIC ? CUDA_SUCCESS
-							      : CUDA_ERROR_INVALID_HANDLE;
+	return handle_is(handle, HANDLE_FUNCTION) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 /* Variables are device memory: for copies and questions about pointers. */
@@ -107,12 +103,12 @@ static void free_module(struct module *module)
 	while (module->functions) {
 		struct function *function = module->functions;
 		module->functions = function->next;
-		function->magic = 0;
+		handle_remove(function, HANDLE_FUNCTION);
 		free(function);
 	}
 	if (module->image_owned)
 		free((void *)(uintptr_t)module->image);
-	module->magic = 0;
+	handle_remove(module, HANDLE_MODULE);
 	pthread_mutex_destroy(&module->lock);
 	free(module);
 }
@@ -131,9 +127,10 @@ CUresult module_new(const void *image, size_t size, bool library, bool eager,
 	if (!image)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct module *module = calloc(1, sizeof *module);
-	if (!module)
+	if (!module || !handle_add(module, HANDLE_MODULE)) {
+		free(module);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	module->magic = MODULE_MAGIC;
+	}
 	module->library = library;
 	module->context = context;
 	pthread_mutex_init(&module->lock, NULL);
@@ -226,9 +223,10 @@ static struct function *handle_of(struct module *module, const struct tally_cpu_
 		if (function->kernel == kernel)
 			return function;
 	function = calloc(1, sizeof *function);
-	if (!function)
+	if (!function || !handle_add(function, HANDLE_FUNCTION)) {
+		free(function);
 		return NULL;
-	function->magic = FUNCTION_MAGIC;
+	}
 	function->module = module;
 	function->kernel = kernel;
 	function->carveout = -1;

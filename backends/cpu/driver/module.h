@@ -6,7 +6,6 @@
 #include "backends/cpu/driver/driver.h"
 
 struct module {
-	uint32_t magic;
 	bool library;
 	bool image_owned;	 /* `image` was copied */
 	struct context *context; /* NULL for a library */

@@ -5,10 +5,7 @@
 
 #include "backends/cpu/driver/capture.h"
 
-#define POOL_MAGIC 0x6C6F6F70u
-
 struct pool {
-	uint32_t magic;
 	int reuse[4]; /* the three switches, by CUmemPool_attribute */
 	cuuint64_t threshold;
 	_Atomic cuuint64_t used, high;
@@ -16,14 +13,15 @@ struct pool {
 	atomic_bool destroyed;
 };
 
-static struct pool default_pool = {.magic = POOL_MAGIC, .reuse = {0, 1, 1, 1}};
+static struct pool default_pool = {.reuse = {0, 1, 1, 1}};
 static struct pool *_Atomic current_pool = &default_pool;
 
 static CUresult check(CUmemoryPool handle, struct pool **pool)
 {
 	REQUIRE_INIT();
 	*pool = (struct pool *)handle;
-	return handle && (*pool)->magic == POOL_MAGIC ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return *pool == &default_pool || handle_is(handle, HANDLE_POOL) ? CUDA_SUCCESS
+									: CUDA_ERROR_INVALID_VALUE;
 }
 
 static void free_if_unused(struct pool *pool)
@@ -205,9 +203,10 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 	if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	struct pool *made = calloc(1, sizeof *made);
-	if (!made)
+	if (!made || !handle_add(made, HANDLE_POOL)) {
+		free(made);
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	made->magic = POOL_MAGIC;
+	}
 	for (int i = 1; i < 4; i++)
 		made->reuse[i] = 1;
 	*pool = (CUmemoryPool)made;
@@ -225,7 +224,7 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 		return CUDA_ERROR_INVALID_VALUE;
 	expected = gone;
 	atomic_compare_exchange_strong(&current_pool, &expected, &default_pool);
-	gone->magic = 0;
+	handle_remove(gone, HANDLE_POOL);
 	atomic_store(&gone->destroyed, true);
 	free_if_unused(gone);
 	return CUDA_SUCCESS;

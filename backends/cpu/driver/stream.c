@@ -136,9 +136,7 @@ CUresult stream_resolve(CUstream handle, struct stream **stream)
 	if (handle && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) {
 		REQUIRE_INIT();
 		*stream = (struct stream *)handle;
-		return (*stream)->magic == STREAM_MAGIC && (*stream)->context
-			       ? CUDA_SUCCESS
-			       : CUDA_ERROR_INVALID_HANDLE;
+		return handle_is(handle, HANDLE_STREAM) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 	}
 	CUresult result = context_current(&context, false);
 	if (result)
