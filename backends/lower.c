@@ -22,6 +22,7 @@ TALLY_EMBEDDED(tally_library_ll);
 TALLY_EMBEDDED(tally_integer_ll);
 TALLY_EMBEDDED(tally_rounding_ll);
 TALLY_EMBEDDED(tally_copies_ll);
+TALLY_EMBEDDED(tally_narrow_ll);
 
 /* Whether library text defines function `name`: a line that starts with "define" names it. */
 static bool text_defines(const char *text, size_t size, const char *name)
@@ -98,6 +99,7 @@ bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
 	} parts[] = {
 		{tally_guard_ll, tally_guard_ll_end, "guard.ll"},
 		{tally_copies_ll, tally_copies_ll_end, "copies.ll"},
+		{tally_narrow_ll, tally_narrow_ll_end, "narrow.ll"},
 		{tally_library_ll, tally_library_ll_end, "library.ll"},
 		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
 		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},

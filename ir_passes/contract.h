@@ -40,8 +40,8 @@ enum { TALLY_OPERATION_ARGUMENTS = 32, TALLY_OPERATION_RESULTS = 8 };
 
 /*
  * One operation of the contract. `signature` is the return type then the arguments in a short code:
- * v void, b i1, i i32, l i64, h half, y bfloat, f float, d double, p ptr, g and q ptr to global and
- * to shared memory; "{ib}" the pair {i32, i1}.
+ * v void, b i1, s i16, i i32, l i64, h half, y bfloat, f float, d double, p ptr, g and q ptr to
+ * global and to shared memory; "{ib}" the pair {i32, i1}.
  */
 struct tally_operation {
 	const char *name; /* "tally.barrier" */

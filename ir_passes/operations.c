@@ -52,6 +52,11 @@
 #define POLICY(what)	 PURE("cache.policy.fractional." what, "lf"), PURE("cache.policy.range." what, "lpii")
 #define POLICIES(what)	 POLICY(what), POLICY(what ".evict_first"), POLICY(what ".evict_unchanged")
 
+#define RELU(words, types, s)	 PURE("narrow." words "." types, s), PURE("narrow." words ".relu." types, s)
+#define NARROW(type)		 RELU("rn.satfinite", type "x2.f32", "sff"), RELU("rn", "f16x2." type "x2", "is")
+#define PACK(bits)								\
+	PURE("narrow.pack.sat.u" bits ".s32.b32", "iiii"), PURE("narrow.pack.sat.s" bits ".s32.b32", "iiii")
+
 static const struct tally_operation operations[] = {
 	/* Threads and grid. */
 	XYZ("thread.id"), XYZ("block.id"), XYZ("block.size"), XYZ("grid.size"),
@@ -129,6 +134,15 @@ static const struct tally_operation operations[] = {
 	DIRECTED("rz"), DIRECTED("rm"), DIRECTED("rp"),
 	PURE("ftz.f32", "ff"),
 
+	/* Conversions to and from narrow formats, named as the instruction. */
+	NARROW("e4m3"), NARROW("e5m2"), NARROW("e2m3"), NARROW("e3m2"), NARROW("e2m1"),
+	RELU("rn.satfinite", "e4m3x2.f16x2", "si"), RELU("rn.satfinite", "e5m2x2.f16x2", "si"),
+	PURE("narrow.rn.bf16x2.ue8m0x2", "is"), RELU("rn", "tf32.f32", "if"), RELU("rz", "tf32.f32", "if"),
+	RELU("rn.satfinite", "tf32.f32", "if"), RELU("rz.satfinite", "tf32.f32", "if"),
+	PURE("narrow.rna.satfinite.tf32.f32", "if"),
+	PURE("narrow.pack.sat.u16.s32", "iii"), PURE("narrow.pack.sat.s16.s32", "iii"),
+	PACK("8"), PACK("4"), PACK("2"),
+
 	/* Other. */
 	READ("clock", "l"), READ("clock32", "i"), READ("global.timer", "l"),
 	EFFECT("nanosleep", "vi"), NORETURN("trap", "v"), NORETURN("exit", "v"),
@@ -179,6 +193,8 @@ static LLVMTypeRef type_of_code(LLVMContextRef context, char code)
 		return LLVMInt1TypeInContext(context);
 	case 'i':
 		return LLVMInt32TypeInContext(context);
+	case 's':
+		return LLVMInt16TypeInContext(context);
 	case 'l':
 		return LLVMInt64TypeInContext(context);
 	case 'h':

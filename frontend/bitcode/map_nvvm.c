@@ -158,6 +158,17 @@
 	{N "mbarrier." name ".shared", ret "S" more,                                              \
 	 result "call " type " @tally.mbarrier." op "(ptr addrspace(3) %a" argument ")"}
 
+#define FP8_RELU(type, relu)                                                                       \
+	{N "ff.to." type ".rn" relu, "sff", "tally.narrow.rn.satfinite" relu "." type ".f32"},    \
+	{N "f16x2.to." type ".rn" relu, "sH",                                                     \
+	 "%x = bitcast <2 x half> %a to i32 %r = call i16 @tally.narrow.rn.satfinite" relu "."    \
+	 type ".f16x2(i32 %x)"},                                                                  \
+	{N type ".to.f16x2.rn" relu, "Hs",                                                        \
+	 "%x = call i32 @tally.narrow.rn" relu ".f16x2." type "(i16 %a) "                         \
+	 "%r = bitcast i32 %x to <2 x half>"}
+#define FP8(type)	   FP8_RELU(type, ""), FP8_RELU(type, ".relu")
+#define TF32(name, words)  {N "f2tf32." name, "if", "tally.narrow." words ".tf32.f32"}
+
 static const struct bitcode_mapping rows[] = {
 	/* Threads and grid. */
 	SREG3("tid", "tally.thread.id"), SREG3("ntid", "tally.block.size"),
@@ -286,6 +297,10 @@ static const struct bitcode_mapping rows[] = {
 	{N "move.float", "ff", "%r = fadd float %a, -0.0"}, {N "move.double", "dd", "%r = fadd double %a, -0.0"},
 	{N "move.i16", "ss", "%r = or i16 %a, 0"}, {N "move.i32", "ii", "%r = or i32 %a, 0"},
 	{N "move.i64", "ll", "%r = or i64 %a, 0"},
+
+	/* Narrow formats. */
+	FP8("e4m3x2"), FP8("e5m2x2"), TF32("rn", "rn"), TF32("rn.relu", "rn.relu"), TF32("rz", "rz"),
+	TF32("rz.relu", "rz.relu"), TF32("rna.satfinite", "rna.satfinite"),
 
 	/* Integers. */
 	MULHI("mulhi.i", "iii", "i32", "i64", "sext", "32"), MULHI("mulhi.ui", "iii", "i32", "i64", "zext", "32"),

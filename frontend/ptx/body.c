@@ -107,11 +107,24 @@ static bool number(struct ptx_parser *p, struct ptx_operand *o)
 	return true;
 }
 
+/* -%r1 of vmad: the minus is taken when a register follows. */
+static bool minus_register(struct ptx_parser *p)
+{
+	struct ptx_lexer saved = p->lexer;
+
+	if (!ptx_accept(p, '-'))
+		return false;
+	if (p->lexer.token.kind == PTX_NAME && *p->lexer.token.text == '%')
+		return true;
+	p->lexer = saved;
+	return false;
+}
+
 static bool operand(struct ptx_parser *p, struct ptx_operand *o)
 {
 	const struct ptx_token *t = &p->lexer.token;
 
-	if (ptx_accept(p, '!'))
+	if (ptx_accept(p, '!') || minus_register(p))
 		o->negated = true;
 	if (t->kind == PTX_NAME && t->length == 1 && *t->text == '_') {
 		o->kind = PTX_O_SINK;

@@ -57,6 +57,7 @@ static const struct {
 	{"MEMORY", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"},
 	{"NARROW", "e4m3x2,e5m2x2,e4m3x4,e5m2x4,e2m1x2,e2m3x2,e3m2x2,ue8m0x2,e2m1x4,e2m3x4,"
 		   "e3m2x4,s2f6x2,e4m3,e5m2"},
+	{"PAIR2", "e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2"},
 	{"CVT", "u8,u16,u32,u64,s8,s16,s32,s64,f16,bf16,f32,f64"},
 };
 
@@ -164,17 +165,20 @@ static bool fits(const struct ptx_operand *o, char shape)
 {
 	bool name = o->kind == PTX_O_NAME, number = o->kind == PTX_O_INT || o->kind == PTX_O_FLOAT;
 
-	if (o->negated && shape != 'p')
+	if (o->negated && shape != 'p' && shape != 'z')
 		return false;
-	if ((o->second && shape != 'P') || o->selector)
+	if ((o->second && shape != 'P') || (o->selector && shape < 'x'))
 		return false;
 	switch (shape) {
 	case 'd':
+	case 'x':
 	case 'P':
 		return name || o->kind == PTX_O_SINK;
 	case 'D':
 		return name || o->kind == PTX_O_SINK || o->kind == PTX_O_VECTOR;
 	case 's':
+	case 'y':
+	case 'z':
 	case 'p':
 		return name || number;
 	case 'v':

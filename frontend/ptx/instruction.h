@@ -69,6 +69,7 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(mov) \
 	L(cvt) \
 	L(cvt_pack) \
+	L(narrow) \
 	L(cvta) \
 	L(isspacep) \
 	L(load) \
@@ -97,6 +98,9 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(trap) \
 	L(nanosleep) \
 	L(brkpt) \
+	L(video) \
+	L(video_shift) \
+	L(video_mad) \
 	L(simd) \
 	L(matrix) \
 	L(mbarrier)

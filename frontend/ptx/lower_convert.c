@@ -203,8 +203,7 @@ bool ptx_lower_cvt(struct ptx_lift *l, const struct ptx_statement *s)
 	LLVMValueRef v = ptx_source(l, s, 1, from);
 
 	if (to == PTX_tf32)
-		return ptx_has(s, "satfinite") ? ptx_lower_vendor(l, s)
-					       : ptx_result(l, s, to_tf32(l, v), PTX_b32);
+		return ptx_result(l, s, to_tf32(l, v), PTX_b32);
 	if (!is_float(to) && !is_float(from)) {
 		v = integer_to_integer(l, s, v);
 	} else if (!is_float(to)) {
@@ -231,4 +230,35 @@ bool ptx_lower_cvt_pack(struct ptx_lift *l, const struct ptx_statement *s)
 		v = LLVMBuildInsertElement(l->builder, v, e, LLVMConstInt(l->i32, i, 0), "");
 	}
 	return ptx_result(l, s, v, type);
+}
+
+/* Narrow formats: the operation of the same words, in one order whatever the text's is. */
+bool ptx_lower_narrow(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	static const char *const words[] = {"rn", "rz", "rna", "pack", "sat", "satfinite", "relu"};
+	char name[96] = "tally.narrow";
+	size_t n = strlen(name);
+	LLVMValueRef a[3] = {0};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (ptx_has(s, words[i]))
+			n += (size_t)snprintf(name + n, sizeof name - n, ".%s", words[i]);
+	for (unsigned i = 0; i < 4 && s->type[i]; i++)
+		n += (size_t)snprintf(name + n, sizeof name - n, ".%s", ptx_type_name(s->type[i]));
+	for (unsigned i = 1; i < s->operands; i++) {
+		enum ptx_type type = i == 3 ? s->type[2] : s->type[1];
+		unsigned bits = ptx_type_bits(type);
+
+		if (type == PTX_f32)
+			a[i - 1] = ptx_source(l, s, i, PTX_f32);
+		else
+			a[i - 1] = ptx_as(l,
+					  ptx_source(l, s, i,
+						     bits == 8	  ? PTX_b8
+						     : bits == 16 ? PTX_b16
+								  : PTX_b32),
+					  bits == 32 ? l->i32 : l->i16, false);
+	}
+	return ptx_result(l, s, ptx_operation(l, name, s->operands - 1, a[0], a[1], a[2], NULL),
+			  PTX_b32);
 }

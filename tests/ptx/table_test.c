@@ -20,7 +20,7 @@ static void rows_are_whole(void **state)
 		if (strncmp(r->section, "9.7.", 4))
 			fail_msg("%s: section %s", r->name, r->section);
 		for (const char *c = r->operands; *c; c++)
-			if (!strchr("dDPsvpmin*?", *c))
+			if (!strchr("dDPsvpminxyz*?", *c))
 				fail_msg("%s: operand shape %c", r->name, *c);
 		/* `*` takes anything: nothing may stand behind it */
 		if (strchr(r->operands, '*'))

@@ -45,14 +45,64 @@ static void policy(const char *words, char *text, size_t size)
 			 range ? "[$1], $2, $3" : "$1");
 }
 
+/* tally.narrow.rn.satfinite.e2m1x2.f32: cvt.…; two numbers of 4 bits are a register of 8. */
+static void narrow(const char *words, char *text, size_t size)
+{
+	size_t length = strlen(words);
+	bool pack = !strncmp(words, "pack", 4), pair = !pack && !strcmp(words + length - 3, "f32");
+	const char *operands = pack ? (strstr(words, ".b32") ? "$1, $2, $3" : "$1, $2")
+			       : pair && !strstr(words, "tf32") ? "$1, $2"
+								: "$1";
+
+	if (length > 6 && !strcmp(words + length - 6, "e2m1x2"))
+		snprintf(text, size, "{ .reg .b8 %%tn; cvt.u8.u16 %%tn, $1; cvt.%s $0, %%tn; }",
+			 words);
+	else if (strstr(words, "e2m1x2"))
+		snprintf(text, size, "{ .reg .b8 %%tn; cvt.%s %%tn, $1, $2; cvt.u16.u8 $0, %%tn; }",
+			 words);
+	else
+		snprintf(text, size, "cvt.%s $0, %s;", words, operands);
+}
+
+/* Which machines have a conversion: 6- and 4-bit formats and powers of two those of one chip alone.
+ */
+static bool has_narrow(const char *words, const struct tally_cuda_target *target)
+{
+	static const struct {
+		const char *word;
+		unsigned sm;
+		bool specific;
+	} since[] = {
+		{"e4m3", 89, false},
+		{"e5m2", 89, false},
+		{"e2m3", 100, true},
+		{"e3m2", 100, true},
+		{"e2m1", 100, true},
+		{"ue8m0", 100, true},
+		{"satfinite.tf32", 100, false},
+		{"satfinite.relu.tf32", 100, false},
+		{"tf32", 90, false},
+		{"pack", 75, false},
+	};
+	const char *end = target->name + strlen(target->name) - 1;
+
+	for (size_t k = 0; k < sizeof since / sizeof *since; k++)
+		if (strstr(words, since[k].word))
+			return target->sm >= since[k].sm &&
+			       (!since[k].specific || *end == 'a' || *end == 'f');
+	return false;
+}
+
 static const struct {
 	const char *prefix;
 	void (*write)(const char *words, char *text, size_t size);
 	bool effects;
 	unsigned sm;
+	bool (*has)(const char *words, const struct tally_cuda_target *target); /* or NULL */
 } families[] = {
-	{"tally.copy.async.", copy, true, 80},
-	{"tally.cache.policy.", policy, false, 80},
+	{"tally.copy.async.", copy, true, 80, NULL},
+	{"tally.cache.policy.", policy, false, 80, NULL},
+	{"tally.narrow.", narrow, false, 75, has_narrow},
 };
 
 static bool make_body(LLVMValueRef function, const struct tally_cuda_target *target)
@@ -62,7 +112,8 @@ static bool make_body(LLVMValueRef function, const struct tally_cuda_target *tar
 	for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
 		const char *words = behind(tally_name(function), families[k].prefix);
 
-		if (!words || target->sm < families[k].sm)
+		if (!words || target->sm < families[k].sm ||
+		    (families[k].has && !families[k].has(words, target)))
 			continue;
 		families[k].write(words, text, sizeof text);
 		return tally_cuda_assembly(function, text, strlen(text), families[k].effects);

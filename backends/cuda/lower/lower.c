@@ -26,16 +26,18 @@ static const struct tally_cuda_target *find_target(const char *name)
 	return NULL;
 }
 
-/* A module that holds the vendor's own instructions may need any PTX version. */
-static bool is_locked(LLVMModuleRef module)
+/* A module that holds the vendor's own instructions may need any PTX version; so do conversions of
+ * narrow formats, which came one by one. */
+static bool needs_newest(LLVMModuleRef module)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (tally_attribute(function, TALLY_ATTR_VENDOR))
+		if (tally_attribute(function, TALLY_ATTR_VENDOR) ||
+		    !strncmp(tally_name(function), "tally.narrow.", 13))
 			return true;
 	return false;
 }
 
-static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *target, bool locked,
+static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *target, bool newest,
 					   int optimise, struct tally_error *error)
 {
 	LLVMTargetMachineRef machine;
@@ -52,7 +54,7 @@ static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *targe
 		return NULL;
 	}
 	snprintf(features, sizeof features, "+ptx%u",
-		 locked ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx);
+		 newest ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx);
 	machine = LLVMCreateTargetMachine(llvm, TRIPLE, target->name, features,
 					  optimise ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
 					  LLVMRelocDefault, LLVMCodeModelDefault);
@@ -207,7 +209,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	TALLY_EACH_FUNCTION (module, function)
 		if (tally_is_kernel(function) && !prepare_kernel(function, target, error))
 			return false;
-	machine = create_machine(target, is_locked(module), options->optimise, error);
+	machine = create_machine(target, needs_newest(module), options->optimise, error);
 	if (!machine)
 		return false;
 	set_machine(module, machine);
