@@ -274,9 +274,24 @@ static void ran(struct writer *w, struct stream *s, const struct piece *p, uint6
 	if (end < begin)
 		end = begin;
 	slice(w, row_of(w, s), begin, end);
-	tally_buffer_print(w->out, "%s,\"blocks\":%" PRIu64 ",\"queued_us\":%.3f,\"end\":\"%s\"}}",
-			   kernel(w, p->row), p->blocks, (double)p->queued / 1e3, how);
+	tally_buffer_print(w->out, "%s", kernel(w, p->row));
+	if (p->blocks)
+		tally_buffer_print(w->out, ",\"blocks\":%" PRIu64, p->blocks);
+	tally_buffer_print(w->out, ",\"queued_us\":%.3f,\"end\":\"%s\"}}", (double)p->queued / 1e3,
+			   how);
 	s->floor = end;
+}
+
+/* The first `n` pieces are over, nobody knows since when: each is taken to have run until the next
+ * one began, the last one until `end`. */
+static void give_up(struct writer *w, struct stream *s, unsigned n, uint64_t end)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t next = i + 1 < n ? s->pieces[i + 1].start : end;
+
+		ran(w, s, &s->pieces[i], s->pieces[i].start, next < end ? next : end, "unknown");
+	}
+	drop_oldest(s, n);
 }
 
 static void started(struct writer *w, struct stream *s, const struct tally_trace_event *e)
@@ -287,7 +302,7 @@ static void started(struct writer *w, struct stream *s, const struct tally_trace
 		p.queued = e->time_ns - s->launch_at;
 	end_call(w, s, e->time_ns);
 	if (s->count == PIECES)
-		drop_oldest(s, 1);
+		give_up(w, s, 1, s->pieces[1].start);
 	s->pieces[s->count++] = p;
 	fly(w, e->time_ns, 1);
 }
@@ -296,18 +311,18 @@ static void started(struct writer *w, struct stream *s, const struct tally_trace
 static void ended(struct writer *w, struct stream *s, const struct tally_trace_event *e)
 {
 	unsigned n = 0;
-	uint64_t begin;
+	uint64_t begin, end;
 
 	while (n < s->count && s->pieces[n].row != e->row)
 		n++;
 	if (n == s->count)
 		return;
-	begin = e->value && e->value < e->time_ns ? e->time_ns - e->value : s->pieces[n].start;
-	for (unsigned i = 0; i < n; i++)
-		ran(w, s, &s->pieces[i], s->pieces[i].start,
-		    s->pieces[i + 1].start < begin ? s->pieces[i + 1].start : begin, "unknown");
-	ran(w, s, &s->pieces[n], begin, e->time_ns, e->value ? "measured" : "seen");
-	drop_oldest(s, n + 1);
+	give_up(w, s, n, s->pieces[n].start);
+	/* The program looked later than the piece ended: what was measured begins when it could. */
+	begin = s->pieces[0].start > s->floor ? s->pieces[0].start : s->floor;
+	end = e->value && begin + e->value < e->time_ns ? begin + e->value : e->time_ns;
+	ran(w, s, &s->pieces[0], begin, end, e->value ? "measured" : "seen");
+	drop_oldest(s, 1);
 	fly(w, e->time_ns, -(int)n - 1);
 }
 
@@ -330,9 +345,11 @@ static void stopped(struct writer *w, struct stream *s, const struct tally_trace
 		s->stopped = true;
 	}
 	event(w, "i", w->pid, row_of(w, s), e->time_ns);
-	tally_buffer_print(w->out,
-			   ",\"s\":\"t\",\"name\":\"stop\",\"args\":{\"latency_us\":%.3f,\"by\":",
-			   (double)e->value / 1e3);
+	tally_buffer_print(w->out, ",\"s\":\"t\",\"name\":\"stop\",\"args\":{\"latency_us\":");
+	if (e->value)
+		tally_buffer_print(w->out, "%.3f,\"by\":", (double)e->value / 1e3);
+	else
+		tally_buffer_print(w->out, "null,\"by\":");
 	if (who)
 		tally_buffer_print(w->out, "%d", who->pid);
 	else
@@ -341,7 +358,8 @@ static void stopped(struct writer *w, struct stream *s, const struct tally_trace
 			   closed_at > w->trace->begin_ns
 				   ? (double)(closed_at - w->trace->begin_ns) / 1e3
 				   : 0.0);
-	counter(w, "stop latency (us)", e->time_ns, (double)e->value / 1e3);
+	if (e->value)
+		counter(w, "stop latency (us)", e->time_ns, (double)e->value / 1e3);
 	if (!why)
 		return;
 	w->flows++;
@@ -433,6 +451,22 @@ static void name_program(struct writer *w)
 	name_row(w, ROW_HELD, "held", 0);
 }
 
+/* The program has no work left, so that every piece is over. */
+static void all_over(struct writer *w, uint64_t at)
+{
+	unsigned pieces = 0;
+
+	for (unsigned i = 0; i < w->stream_count; i++) {
+		struct stream *s = &w->streams[i];
+
+		pieces += s->count;
+		s->stopped = false;
+		give_up(w, s, s->count, at);
+	}
+	if (pieces)
+		fly(w, at, -(int)pieces);
+}
+
 static void program(struct writer *w)
 {
 	const struct trace_program *p = w->program;
@@ -448,8 +482,12 @@ static void program(struct writer *w)
 	for (size_t n = 0; n < p->count; n++) {
 		const struct tally_trace_event *e = &p->events[n];
 
-		if (e->kind == TALLY_TRACE_ACTIVE || e->kind == TALLY_TRACE_IDLE)
+		if (e->kind == TALLY_TRACE_ACTIVE)
 			continue;
+		if (e->kind == TALLY_TRACE_IDLE) {
+			all_over(w, e->time_ns);
+			continue;
+		}
 		if (e->kind == TALLY_TRACE_GATE_CLOSED) {
 			closed = last_closed = closed ? closed : e->time_ns;
 		} else if (e->kind == TALLY_TRACE_GATE_OPEN) {
@@ -465,10 +503,8 @@ static void program(struct writer *w)
 		struct stream *s = &w->streams[i];
 
 		end_call(w, s, w->trace->end_ns);
-		for (unsigned n = 0; n < s->count && !s->stopped; n++)
-			ran(w, s, &s->pieces[n], s->pieces[n].start,
-			    n + 1 < s->count ? s->pieces[n + 1].start : w->trace->end_ns,
-			    "unknown");
+		if (!s->stopped)
+			give_up(w, s, s->count, w->trace->end_ns);
 	}
 }
 

@@ -58,8 +58,8 @@ const char *tally_counter_text(enum tally_counter counter);
 /* X(NAME, word, meaning of `value`). `row` is the kernel's, 0 where there is none; `stream` is any
  * number that names a stream of the program, 0 where there is none. */
 #define TALLY_EVENTS(X)                                                                            \
-	X(LAUNCH, "launch", "level") /* the program asked for it */                                \
-	X(START, "start", "blocks")  /* given to the driver */                                     \
+	X(LAUNCH, "launch", "level")	    /* the program asked for it */                         \
+	X(START, "start", "blocks, 0: all") /* it, or a slice of it, was given to the driver */    \
 	X(END, "end", "duration on the device, ns; 0: unknown")                                    \
 	X(STOP, "stop", "latency, ns") /* everything of the stream has stopped */                  \
 	X(RESUME, "resume", "first block")                                                         \

@@ -8,6 +8,7 @@
  *   + N                        adds N launches to both
  *   wait, end-of-trace         answers when somebody records, when nobody does any more
  *   EVENT STREAM KERNEL VALUE  records it (KERNEL 0: none); "active", "idle" tell the board, too
+ * $TEST_DEVICE: the device's UUID.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -55,6 +56,15 @@ static void record(struct tally_client *client, const char *line)
 		tally_client_set_active(client, *word == 'a');
 }
 
+/* 8-4-4-4-12 hex digits, as `tally status --json` has them. */
+static void read_uuid(const char *text, uint8_t uuid[16])
+{
+	for (int i = 0; i < 16 && *text; i++, text += 2) {
+		text += *text == '-';
+		sscanf(text, "%2hhx", &uuid[i]);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct tally_error error = {0};
@@ -68,6 +78,8 @@ int main(int argc, char **argv)
 					       .name = argv[2],
 					       .device = "\x12\x34",
 					       .device_name = "test device"};
+	if (getenv("TEST_DEVICE"))
+		read_uuid(getenv("TEST_DEVICE"), options.device);
 	if (argc > 5) {
 		report = tally_report_create(
 			&(struct tally_report_identity){.name = argv[2],

@@ -280,6 +280,8 @@ static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, 
 	switch (tally_log_enqueue(s, g->entered, result)) {
 	case TALLY_ENQUEUED:
 		g->entered++;
+		tally_report_trace(d->report, TALLY_TRACE_START, s->number,
+				   plan->configuration->row, hi - lo);
 		atomic_fetch_add(&d->queued_ns, predicted);
 		atomic_fetch_add_explicit(&d->in_flight, 1, memory_order_relaxed);
 		return true;
@@ -334,8 +336,6 @@ bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, v
 	if (ok && !*result) {
 		TALLY_COUNT(d, guarded, 1);
 		tally_plan_given(plan, plan->choice.level);
-		tally_report_trace(d->report, TALLY_TRACE_START, s->number,
-				   plan->configuration->row, blocks);
 	}
 	return ok;
 }

@@ -96,13 +96,13 @@ static void note_stop(struct tally_device *d, struct tally_stream *s, struct tal
 
 	s->guard->noted = true;
 	atomic_fetch_add_explicit(&slot->stops, 1, memory_order_relaxed);
+	tally_report_trace(d->report, TALLY_TRACE_STOP, s->number, e->configuration->row, took);
 	if (!took)
 		return;
 	atomic_store_explicit(&slot->stop_ns_last, took, memory_order_relaxed);
 	if (took > atomic_load_explicit(&slot->stop_ns_max, memory_order_relaxed))
 		atomic_store_explicit(&slot->stop_ns_max, took, memory_order_relaxed);
 	tally_report_stop(d->report, e->configuration->row, e->level, took, 0);
-	tally_report_trace(d->report, TALLY_TRACE_STOP, s->number, e->configuration->row, took);
 }
 
 bool tally_log_collect(struct tally_stream *s)
@@ -162,8 +162,11 @@ void tally_log_resume(struct tally_stream *s)
 
 	if (!mailbox || g->left == g->entered)
 		return;
-	if (!g->noted)
+	if (!g->noted) {
 		TALLY_COUNT(d, stops, 1);
+		tally_report_trace(d->report, TALLY_TRACE_STOP, s->number,
+				   first->configuration->row, 0);
+	}
 	g->noted = false;
 	first->launch.lo = TALLY_MAILBOX_MAX(mailbox);
 	/* A launch that had to stop says nothing about how long it takes. */

@@ -90,6 +90,8 @@ static bool instead(struct tally_stream *s, CUfunction function, const struct ta
 	/* While something is captured nothing may have to be started again: the stream could have
 	 * joined the capture by then. */
 	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed)) {
+		tally_report_trace(d->report, TALLY_TRACE_LAUNCH, s->number, NULL,
+				   TALLY_LEVEL_GATE);
 		tally_fence(s);
 		return false;
 	}
@@ -122,6 +124,31 @@ static void opaque_done(struct tally_stream *s, struct way *w, CUresult result)
 			   c->blocks);
 }
 
+/* Somebody records what a program without guards does: the row is made for the record's sake. */
+static struct tally_report_row *__attribute__((noinline))
+trace_whole(struct tally_stream *s, CUfunction function, const struct tally_dimensions *at)
+{
+	static const struct tally_choice whole = {TALLY_LEVEL_GATE, TALLY_WHY_HIGH, 0};
+	struct tally_report *report = s->context->device->report;
+	struct tally_kernel *k = tally_kernel_of(function);
+	struct tally_report_row *row = NULL;
+	struct tally_row_key key;
+
+	if (k) {
+		key = tally_report_key(k->module ? k->module->hash : NULL, k->hash, at->grid,
+				       at->block, at->shared);
+		row = tally_report_row(report, &key, k->name);
+		tally_report_choose(row, &whole);
+	}
+	tally_report_record(report, TALLY_TRACE_LAUNCH, 0, s->number, row, TALLY_LEVEL_GATE);
+	return row;
+}
+
+static inline bool traced(const struct tally_stream *s)
+{
+	return s && tally_report_tracing(s->context->device->report);
+}
+
 /* A door: `at` are the launch's dimensions, the rest of the first line fills in a struct way. */
 #define LAUNCH(symbol, function, stream_, per_thread, at, barred_, parameters_, extra_,            \
 	       arguments_, call)                                                                   \
@@ -135,7 +162,14 @@ static void opaque_done(struct tally_stream *s, struct way *w, CUresult result)
 			tally_burst_launch(s->context->device, function, dimensions.grid[0],       \
 					   dimensions.grid[1], dimensions.grid[2]);                \
 		if (!s || !tally_process.config.guards) {                                          \
+			bool trace = traced(s);                                                    \
+			struct tally_report_row *row =                                             \
+				trace ? trace_whole(s, function, &dimensions) : NULL;              \
+                                                                                                   \
 			result = TALLY_REAL(symbol) call;                                          \
+			if (trace)                                                                 \
+				tally_report_record(s->context->device->report, TALLY_TRACE_START, \
+						    0, s->number, row, 0);                         \
 		} else {                                                                           \
 			struct way w = {                                                           \
 				.barred = barred_, .parameters = parameters_, .extra = extra_};    \
@@ -233,6 +267,12 @@ static struct tally_cost *graph_cost(CUgraphExec graph)
 	return &graphs[i].cost;
 }
 
+static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kind)
+{
+	if (traced(s))
+		tally_report_record(s->context->device->report, kind, 0, s->number, NULL, 0);
+}
+
 #define GRAPH(symbol, per_thread)                                                                  \
 	CUresult symbol(CUgraphExec hGraph, CUstream stream)                                       \
 	{                                                                                          \
@@ -243,14 +283,17 @@ static struct tally_cost *graph_cost(CUgraphExec graph)
                                                                                                    \
 		if (s)                                                                             \
 			tally_burst_launch(s->context->device, hGraph, 0, 0, 0);                   \
+		trace_graph(s, TALLY_TRACE_LAUNCH);                                                \
 		if (!guards) {                                                                     \
 			result = TALLY_REAL(symbol)(hGraph, stream);                               \
+			trace_graph(s, TALLY_TRACE_START);                                         \
 		} else if (!tally_graph_launch(s, hGraph, &result)) {                              \
 			tally_fence(s);                                                            \
 			piece.cost = graph_cost(hGraph);                                           \
 			tally_queue_enter(s, &piece, tally_cost_ns(piece.cost, TALLY_UNIT_NS),     \
 					  true);                                                   \
 			result = TALLY_REAL(symbol)(hGraph, stream);                               \
+			trace_graph(s, TALLY_TRACE_START);                                         \
 			tally_queue_leave(&piece, result == CUDA_SUCCESS);                         \
 			if (!result)                                                               \
 				tally_graph_launched(s, hGraph);                                   \

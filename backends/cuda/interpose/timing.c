@@ -63,6 +63,9 @@ void tally_sample_take(struct tally_sample *s)
 	if (s->closings == s->stream->context->device->closings &&
 	    !TALLY_DRIVER(cuEventElapsedTime)(&ms, s->begin, s->end) && ms >= 0)
 		learn(s, (uint64_t)((double)ms * 1e6));
+	else if (s->configuration)
+		tally_report_trace(s->stream->context->device->report, TALLY_TRACE_END,
+				   s->stream->number, s->configuration->row, 0);
 	tally_sample_drop(s);
 }
 
