@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Runs one group of guard_test (or of the program that is named) with a tallyd of its own.
+# guard.sh GROUP[:PRIORITY] [PROGRAM]: runs one group of guard_test (or of the program that is named) with a tallyd of
+# its own.
 set -eu
 scratch=$(mktemp -d)
 daemon=
@@ -8,7 +9,7 @@ mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=${1#*:} TALLY_CPU_WORKERS=2
 # The protocol is tested with kernels that are always stoppable, whatever the machine's speed.
-[ "$1" != best-effort ] || export TALLY_LEVEL=guard
+[ "${1%:*}" != best-effort ] || export TALLY_LEVEL=guard TALLY_GUARD=1
 "$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
 daemon=$!
 for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done

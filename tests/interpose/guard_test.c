@@ -4,12 +4,8 @@
  * device's, the daemon a real one (guard.sh starts it), the rival a second membership of this
  * process. The argument chooses the group: "best-effort" or "high" (TALLY_PRIORITY says the same).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/interpose/steps.h"
 
-#include <cmocka.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,117 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
-#include "backends/cuda/interpose/state.h"
-#include "base/file.h"
 
-#define OK(call) assert_int_equal((call), CUDA_SUCCESS)
-
-enum { BLOCKS = 24, MAX_STREAMS = 40 };
-/* A block of this long makes a launch that outlasts whatever the machine is doing. */
-enum { LONG_US = 2000 };
-
-static CUcontext context;
-static CUmodule module;
-static CUfunction step, empty;
-static struct tally_device *device;
-
-/* As if the compiler had made the module from something. */
-static void as_if_compiled(CUmodule loaded)
-{
-	struct tally_module *m = tally_module_add(loaded, false, NULL);
-
-	assert_non_null(m);
-	atomic_store(&m->variants, loaded);
-	tally_module_is(m, TALLY_MODULE_STOPPABLE, TALLY_WHY_NONE);
-}
-
-/* The rival ------------------------------------------------------------------------------------ */
-
-static struct tally_client *rival;
-static _Atomic bool rival_stop;
-
-static void rival_connect(void)
-{
-	struct tally_error error = {0};
-	struct tally_client_options options = {.priority = 1000, .name = "rival"};
-
-	memcpy(options.device, device->uuid, sizeof options.device);
-	rival = tally_client_connect(&options, &error);
-	assert_non_null(rival);
-}
-
-/* Active and quiet in turn for random times, so that stops meet every moment of a launch. */
-static void *rival_run(void *argument)
-{
-	unsigned seed = (unsigned)(uintptr_t)argument;
-
-	while (!atomic_load(&rival_stop)) {
-		tally_client_set_active(rival, true);
-		usleep((useconds_t)(rand_r(&seed) % 300));
-		tally_client_set_active(rival, false);
-		usleep((useconds_t)(rand_r(&seed) % 900));
-	}
-	return NULL;
-}
-
-/* The victim ----------------------------------------------------------------------------------- */
-
-struct chain {
-	CUstream stream;
-	CUdeviceptr values, ran;
-	uint32_t expected[BLOCKS];
-	uint32_t launches;
-};
-
-static uint32_t turn(uint32_t x, uint32_t number)
-{
-	return x * 1664525u + 1013904223u + number;
-}
-
-static void chain_open(struct chain *c, CUstream stream)
-{
-	memset(c, 0, sizeof *c);
-	c->stream = stream;
-	OK(cuMemAlloc_v2(&c->values, sizeof c->expected));
-	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected));
-	OK(cuMemsetD32_v2(c->values, 0, BLOCKS));
-	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
-}
-
-static void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
-{
-	struct {
-		CUdeviceptr values, ran;
-		uint32_t number, work;
-	} p = {c->values, c->ran, number, work};
-	void *pointers[] = {&p.values, &p.ran, &p.number, &p.work};
-	size_t size = sizeof p;
-	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &p, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
-			 CU_LAUNCH_PARAM_END};
-
-	/* A grid of three dimensions: the linear ids have to come out right. */
-	OK(cuLaunchKernel(step, BLOCKS / 6, 3, 2, 1, 1, 1, 0, c->stream, packed ? NULL : pointers,
-			  packed ? extra : NULL));
-	memset(&p, 0xee, sizeof p); /* the caller's copy is the caller's */
-	c->launches++;
-	for (unsigned b = 0; b < BLOCKS; b++)
-		c->expected[b] = turn(c->expected[b], number);
-}
-
-static void chain_check(struct chain *c)
-{
-	uint32_t got[BLOCKS];
-
-	OK(cuMemcpyDtoH_v2(got, c->ran, sizeof got));
-	for (unsigned b = 0; b < BLOCKS; b++)
-		assert_int_equal(got[b], c->launches);
-	OK(cuMemcpyDtoH_v2(got, c->values, sizeof got));
-	assert_memory_equal(got, c->expected, sizeof got);
-	OK(cuMemFree_v2(c->values));
-	OK(cuMemFree_v2(c->ran));
-}
+enum { MAX_STREAMS = 40 };
 
 static uint64_t stops(void)
 {
@@ -138,18 +26,15 @@ static uint64_t stops(void)
  * often enough. */
 static void stress(struct chain *chains, unsigned count, unsigned rounds, uint32_t work)
 {
-	pthread_t thread;
 	uint64_t before = stops(), end = tally_now() + 20000000000u;
 	unsigned round;
 
-	atomic_store(&rival_stop, false);
-	pthread_create(&thread, NULL, rival_run, (void *)(uintptr_t)count);
+	rival_begins(count);
 	for (round = 0; round < rounds || (stops() - before < 100 && tally_now() < end); round++)
 		for (unsigned i = 0; i < count; i++)
 			chain_step(&chains[i], round, work, round % 3 == 0);
 	OK(cuCtxSynchronize());
-	atomic_store(&rival_stop, true);
-	pthread_join(thread, NULL);
+	rival_ends();
 	for (unsigned i = 0; i < count; i++)
 		chain_check(&chains[i]);
 	print_message("%u streams, %u launches: %lu stops\n", count, count * round,
@@ -182,20 +67,17 @@ static void legacy_stream_orders(void **state)
 {
 	struct chain a;
 	CUstream blocking;
-	pthread_t thread;
 
 	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	chain_open(&a, blocking);
-	atomic_store(&rival_stop, false);
-	pthread_create(&thread, NULL, rival_run, (void *)7);
+	rival_begins(7);
 	for (unsigned round = 0; round < 150; round++) {
 		a.stream = round % 3 == 1 ? NULL : round % 3 == 2 ? CU_STREAM_LEGACY : blocking;
 		chain_step(&a, round, 10, false);
 	}
 	OK(cuStreamSynchronize(NULL));
 	OK(cuStreamSynchronize(blocking));
-	atomic_store(&rival_stop, true);
-	pthread_join(thread, NULL);
+	rival_ends();
 	chain_check(&a);
 	OK(cuStreamDestroy_v2(blocking));
 }
@@ -216,16 +98,14 @@ static void *per_thread_main(void *argument)
 
 static void per_thread_streams(void **state)
 {
-	pthread_t threads[3], thread;
+	pthread_t threads[3];
 
-	atomic_store(&rival_stop, false);
-	pthread_create(&thread, NULL, rival_run, (void *)9);
+	rival_begins(9);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_create(&threads[i], NULL, per_thread_main, NULL);
 	for (unsigned i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	atomic_store(&rival_stop, true);
-	pthread_join(thread, NULL);
+	rival_ends();
 }
 
 struct call {
@@ -251,7 +131,6 @@ static void fences_keep_order(void **state)
 	struct chain c;
 	CUstream stream;
 	CUevent event;
-	pthread_t thread;
 	CUdeviceptr copy;
 	uint32_t first, wrong = 0;
 
@@ -259,8 +138,7 @@ static void fences_keep_order(void **state)
 	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	OK(cuMemAlloc_v2(&copy, 4));
 	chain_open(&c, stream);
-	atomic_store(&rival_stop, false);
-	pthread_create(&thread, NULL, rival_run, (void *)11);
+	rival_begins(11);
 	for (unsigned round = 0; round < 40; round++) {
 		for (unsigned i = 0; i < 3; i++)
 			chain_step(&c, round * 3 + i, 15, false);
@@ -281,8 +159,7 @@ static void fences_keep_order(void **state)
 			wrong += first != c.expected[0];
 		}
 	}
-	atomic_store(&rival_stop, true);
-	pthread_join(thread, NULL);
+	rival_ends();
 	assert_int_equal(wrong, 0);
 	for (unsigned round = 0; round < 40; round++) {
 		assert_int_equal(atomic_load(&calls[round].count), 1);
@@ -355,24 +232,17 @@ static void legacy_copy_waits_for_stopped(void **state)
 /* A module may go while a launch of its kernel is stopped: the launch is finished first. */
 static void unloading_finishes_what_was_stopped(void **state)
 {
-	struct tally_buffer image = {0};
-	struct tally_error error = {0};
-	CUfunction usual = step;
-	CUmodule own;
+	CUmodule own = load_steps(true);
+	CUfunction of_own;
 	CUstream stream;
 	pthread_t thread;
 	struct chain c;
 
-	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
-				    &error));
-	OK(cuModuleLoadData(&own, image.data));
-	tally_buffer_free(&image);
-	as_if_compiled(own);
-	OK(cuModuleGetFunction(&step, own, "step"));
+	OK(cuModuleGetFunction(&of_own, own, "step"));
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
+	c.step = of_own;
 	chain_step(&c, 1, LONG_US, false);
-	step = usual;
 	usleep(LONG_US);
 	tally_client_set_active(rival, true);
 	usleep(20 * LONG_US);
@@ -545,30 +415,6 @@ static void threads_agree(void **state)
 	assert_true(becomes_idle(1000));
 }
 
-static int setup(void **state)
-{
-	struct tally_buffer image = {0};
-	struct tally_error error = {0};
-	CUdevice ordinal;
-
-	OK(cuInit(0));
-	OK(cuDeviceGet(&ordinal, 0));
-	OK(cuDevicePrimaryCtxRetain(&context, ordinal));
-	OK(cuCtxSetCurrent(context));
-	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
-				    &error));
-	OK(cuModuleLoadData(&module, image.data));
-	tally_buffer_free(&image);
-	as_if_compiled(module);
-	OK(cuModuleGetFunction(&step, module, "step"));
-	OK(cuModuleGetFunction(&empty, module, "empty"));
-	device = tally_device_of(ordinal);
-	assert_non_null(device);
-	assert_non_null(atomic_load(&device->client));
-	rival_connect();
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest best_effort[] = {
@@ -589,6 +435,6 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "high"))
-		return cmocka_run_group_tests(high, setup, NULL);
-	return cmocka_run_group_tests(best_effort, setup, NULL);
+		return cmocka_run_group_tests(high, steps_setup, NULL);
+	return cmocka_run_group_tests(best_effort, steps_setup, NULL);
 }

@@ -131,12 +131,13 @@ static bool choose(struct tally_device *d, struct tally_configuration *c, bool s
 	return decision.measure;
 }
 
-/* A launch that is far from the bound is timed less often than the choice would have it. */
+/* What earlier runs measured is no reason not to look whether it is still so; a launch that is far
+ * from the bound is timed less often than the choice would have it. */
 static bool worth_timing(const struct tally_configuration *c, uint64_t n, bool measure)
 {
 	uint64_t ns = atomic_load_explicit(&c->whole.ns, memory_order_relaxed);
 
-	return measure && (n < 32 || n % 1024 == 0 || ns > TALLY_UNIT_NS / 4);
+	return n < 8 || (measure && (n < 32 || n % 1024 == 0 || ns > TALLY_UNIT_NS / 4));
 }
 
 void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_kernel *k,

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels, the rival and the chains: see steps.h. */
+#include "tests/interpose/steps.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+CUcontext context;
+CUfunction step, empty;
+struct tally_device *device;
+
+CUmodule load_steps(bool stoppable)
+{
+	struct tally_buffer image = {0};
+	struct tally_error error = {0};
+	struct tally_module *m;
+	CUmodule loaded;
+
+	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
+				    &error));
+	OK(cuModuleLoadData(&loaded, image.data));
+	tally_buffer_free(&image);
+	m = tally_module_find(loaded);
+	if (stoppable) {
+		assert_non_null(m);
+		atomic_store(&m->variants, loaded);
+		tally_module_is(m, TALLY_MODULE_STOPPABLE, TALLY_WHY_NONE);
+	}
+	return loaded;
+}
+
+/* The rival ------------------------------------------------------------------------------------ */
+
+struct tally_client *rival;
+static _Atomic bool rival_stop;
+static pthread_t rival_thread;
+
+static void rival_connect(void)
+{
+	struct tally_error error = {0};
+	struct tally_client_options options = {.priority = 1000, .name = "rival"};
+
+	memcpy(options.device, device->uuid, sizeof options.device);
+	rival = tally_client_connect(&options, &error);
+	assert_non_null(rival);
+}
+
+static void *rival_run(void *argument)
+{
+	unsigned seed = (unsigned)(uintptr_t)argument;
+
+	while (!atomic_load(&rival_stop)) {
+		tally_client_set_active(rival, true);
+		usleep((useconds_t)(rand_r(&seed) % 300));
+		tally_client_set_active(rival, false);
+		usleep((useconds_t)(rand_r(&seed) % 900));
+	}
+	return NULL;
+}
+
+void rival_begins(unsigned seed)
+{
+	atomic_store(&rival_stop, false);
+	pthread_create(&rival_thread, NULL, rival_run, (void *)(uintptr_t)seed);
+}
+
+void rival_ends(void)
+{
+	atomic_store(&rival_stop, true);
+	pthread_join(rival_thread, NULL);
+}
+
+static uint32_t turn(uint32_t x, uint32_t number)
+{
+	return x * 1664525u + 1013904223u + number;
+}
+
+void chain_open(struct chain *c, CUstream stream)
+{
+	memset(c, 0, sizeof *c);
+	c->stream = stream;
+	c->step = step;
+	OK(cuMemAlloc_v2(&c->values, sizeof c->expected));
+	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected));
+	OK(cuMemsetD32_v2(c->values, 0, BLOCKS));
+	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
+}
+
+void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
+{
+	struct {
+		CUdeviceptr values, ran;
+		uint32_t number, work;
+	} p = {c->values, c->ran, number, work};
+	void *pointers[] = {&p.values, &p.ran, &p.number, &p.work};
+	size_t size = sizeof p;
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &p, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+			 CU_LAUNCH_PARAM_END};
+
+	/* A grid of three dimensions: the linear ids have to come out right. */
+	OK(cuLaunchKernel(c->step, c->flat ? BLOCKS : BLOCKS / 6, c->flat ? 1 : 3, c->flat ? 1 : 2,
+			  1, 1, 1, 0, c->stream, packed ? NULL : pointers, packed ? extra : NULL));
+	memset(&p, 0xee, sizeof p); /* the caller's copy is the caller's */
+	c->launches++;
+	for (unsigned b = 0; b < BLOCKS; b++)
+		c->expected[b] = turn(c->expected[b], number);
+}
+
+void chain_check(struct chain *c)
+{
+	uint32_t got[BLOCKS];
+
+	OK(cuMemcpyDtoH_v2(got, c->ran, sizeof got));
+	for (unsigned b = 0; b < BLOCKS; b++)
+		assert_int_equal(got[b], c->launches);
+	OK(cuMemcpyDtoH_v2(got, c->values, sizeof got));
+	assert_memory_equal(got, c->expected, sizeof got);
+	OK(cuMemFree_v2(c->values));
+	OK(cuMemFree_v2(c->ran));
+}
+
+int steps_setup(void **state)
+{
+	CUdevice ordinal;
+	CUmodule module;
+
+	OK(cuInit(0));
+	OK(cuDeviceGet(&ordinal, 0));
+	OK(cuDevicePrimaryCtxRetain(&context, ordinal));
+	OK(cuCtxSetCurrent(context));
+	module = load_steps(tally_process.config.guards);
+	OK(cuModuleGetFunction(&step, module, "step"));
+	OK(cuModuleGetFunction(&empty, module, "empty"));
+	device = tally_device_of(ordinal);
+	assert_non_null(device);
+	assert_non_null(atomic_load(&device->client));
+	rival_connect();
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tests of the launch protocol inside one process share: the kernels of guard_kernels.c on
+ * the CPU device, a rival of higher priority that is another membership of this process, and chains
+ * of launches of which each depends on the one before.
+ */
+#ifndef TALLY_TESTS_INTERPOSE_STEPS_H
+#define TALLY_TESTS_INTERPOSE_STEPS_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/state.h"
+
+#define OK(call) assert_int_equal((call), CUDA_SUCCESS)
+
+enum { BLOCKS = 24 };
+/* A block of this long makes a launch that outlasts whatever the machine is doing. */
+enum { LONG_US = 2000 };
+
+extern CUcontext context;
+extern CUfunction step, empty; /* of a stoppable module */
+extern struct tally_device *device;
+
+/* Loads the kernels once more; `stoppable`: as if the compiler had made the image from something.
+ */
+CUmodule load_steps(bool stoppable);
+
+/* The rival ------------------------------------------------------------------------------------ */
+
+extern struct tally_client *rival;
+
+/* Until rival_ends(): active and quiet in turn for random times, so that stops meet every moment of
+ * a launch. */
+void rival_begins(unsigned seed);
+void rival_ends(void);
+
+/* The victim ----------------------------------------------------------------------------------- */
+
+struct chain {
+	CUstream stream;
+	CUfunction step; /* whose turn it is: `step` unless changed */
+	bool flat;	 /* a grid of one dimension: another configuration of the kernel */
+	CUdeviceptr values, ran;
+	uint32_t expected[BLOCKS];
+	uint32_t launches;
+};
+
+void chain_open(struct chain *c, CUstream stream);
+/* `work`: microseconds of each block. */
+void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed);
+/* Waits for the chain, and sees that each launch ran once and in its turn. */
+void chain_check(struct chain *c);
+
+/* A setup of a group: device 0, its context, the kernels, the rival. */
+int steps_setup(void **state);
+
+#endif
