@@ -171,20 +171,17 @@ CUDART_PTDS(cudaMemcpy2D, (PLANE_PARAMS), copy_plane(PLANE, cudaStreamPerThread,
 CUDART_PTSZ(cudaMemcpy2DAsync, (PLANE_PARAMS, cudaStream_t stream),
 	    (to, to_pitch, from, from_pitch, width, height, kind, stream))
 
-static cudaError_t copy_box(const struct cudaMemcpy3DParms *box, cudaStream_t stream, bool now)
+cudaError_t cudart_box_params(const struct cudaMemcpy3DParms *box, CUDA_MEMCPY3D *params)
 {
 	static bool said;
-	CUDA_MEMCPY3D driver;
 
-	CUDART_REQUIRE(box);
+	if (!box)
+		return cudaErrorInvalidValue;
 	if (box->srcArray || box->dstArray)
-		return cudart_unsupported("cudaMemcpy3D with an array", &said);
+		return cudart_unsupported("a copy from or to an array", &said);
 	if (!kind_known(box->kind))
-		return cudart_fail(cudaErrorInvalidMemcpyDirection);
-	CUDART_ENTER();
-	if (!box->extent.width || !box->extent.height || !box->extent.depth)
-		return cudaSuccess;
-	driver = (CUDA_MEMCPY3D){
+		return cudaErrorInvalidMemcpyDirection;
+	*params = (CUDA_MEMCPY3D){
 		.srcXInBytes = box->srcPos.x,
 		.srcY = box->srcPos.y,
 		.srcZ = box->srcPos.z,
@@ -205,6 +202,19 @@ static cudaError_t copy_box(const struct cudaMemcpy3DParms *box, cudaStream_t st
 		.Height = box->extent.height,
 		.Depth = box->extent.depth,
 	};
+	return cudaSuccess;
+}
+
+static cudaError_t copy_box(const struct cudaMemcpy3DParms *box, cudaStream_t stream, bool now)
+{
+	CUDA_MEMCPY3D driver;
+	cudaError_t error = cudart_box_params(box, &driver);
+
+	if (error != cudaSuccess)
+		return cudart_fail(error);
+	CUDART_ENTER();
+	if (!box->extent.width || !box->extent.height || !box->extent.depth)
+		return cudaSuccess;
 	return cudart_result(now ? cudart_driver.cuMemcpy3D(&driver)
 				 : cudart_driver.cuMemcpy3DAsync(&driver, stream));
 }
@@ -282,8 +292,7 @@ CUDART_PTDS(cudaMemcpy3DPeer, (const struct cudaMemcpy3DPeerParms *box),
 CUDART_PTSZ(cudaMemcpy3DPeerAsync, (const struct cudaMemcpy3DPeerParms *box, cudaStream_t stream),
 	    (box, stream))
 
-/* The address of `bytes` bytes at `offset` in a variable. */
-static cudaError_t place_in_symbol(const void *symbol, size_t bytes, size_t offset, void **address)
+cudaError_t cudart_place_in_symbol(const void *symbol, size_t bytes, size_t offset, void **address)
 {
 	CUdeviceptr base;
 	cudaError_t error;
@@ -309,7 +318,7 @@ static cudaError_t copy_to_symbol(const void *symbol, const void *from, size_t b
 	if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice &&
 	    kind != cudaMemcpyDefault)
 		return cudart_fail(cudaErrorInvalidMemcpyDirection);
-	error = place_in_symbol(symbol, bytes, offset, &to);
+	error = cudart_place_in_symbol(symbol, bytes, offset, &to);
 	if (error != cudaSuccess)
 		return error;
 	return now ? copy(to, from, bytes, kind) : copy_async(to, from, bytes, kind, stream);
@@ -324,7 +333,7 @@ static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, 
 	if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice &&
 	    kind != cudaMemcpyDefault)
 		return cudart_fail(cudaErrorInvalidMemcpyDirection);
-	error = place_in_symbol(symbol, bytes, offset, &from);
+	error = cudart_place_in_symbol(symbol, bytes, offset, &from);
 	if (error != cudaSuccess)
 		return error;
 	return now ? copy(to, from, bytes, kind) : copy_async(to, from, bytes, kind, stream);

@@ -70,6 +70,14 @@ void cudart_forget_library(CUlibrary library);
 /* Address and size, on the current device, of the variable behind a host symbol. */
 cudaError_t cudart_variable(const void *symbol, CUdeviceptr *address, size_t *bytes);
 
+/* The host symbol of a kernel that the driver calls `function` or `kernel`; the handle itself when
+ * there is none. */
+const void *cudart_symbol(CUfunction function, CUkernel kernel);
+/* The address of `bytes` bytes at `offset` in a variable. */
+cudaError_t cudart_place_in_symbol(const void *symbol, size_t bytes, size_t offset, void **address);
+/* A copy as the driver takes it. */
+cudaError_t cudart_box_params(const struct cudaMemcpy3DParms *box, CUDA_MEMCPY3D *params);
+
 /* After the process began to exit nothing may be unloaded: the driver may be gone. */
 void cudart_registry_close(void);
 

@@ -223,6 +223,32 @@ cudaError_t cudart_kernel(const void *symbol, CUkernel *kernel)
 	return *kernel ? cudaSuccess : look_up_kernel(entry, kernel);
 }
 
+const void *cudart_symbol(CUfunction function, CUkernel kernel)
+{
+	const void *symbol = function ? (const void *)function : kernel;
+
+	pthread_mutex_lock(&table.lock);
+	for (size_t i = 0; i < table.capacity; i++) {
+		const struct entry *entry = table.slots[i];
+		CUkernel known = entry && entry->kind == ENTRY_KERNEL && entry->image
+					 ? atomic_load(&entry->kernel)
+					 : NULL;
+		CUfunction of_known;
+
+		if (!known)
+			continue;
+		if (known == kernel || (CUfunction)known == function ||
+		    (function &&
+		     cudart_driver.cuKernelGetFunction(&of_known, known) == CUDA_SUCCESS &&
+		     of_known == function)) {
+			symbol = entry->key;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&table.lock);
+	return symbol;
+}
+
 cudaError_t cudart_function(const void *symbol, CUfunction *function)
 {
 	CUkernel kernel;

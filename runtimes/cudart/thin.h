@@ -139,7 +139,7 @@ CUDART_THIN(cudaKernelSetAttributeForDevice,
 	    (cudaKernel_t kernel, enum cudaFuncAttribute attribute, int value, int device),
 	    cuKernelSetAttribute((CUfunction_attribute)attribute, value, kernel, device))
 
-/* Graphs made by capture */
+/* Stream capture, graphs that are there */
 CUDART_THIN_STREAM(cudaStreamBeginCapture, (cudaStream_t stream, enum cudaStreamCaptureMode mode),
 		   cuStreamBeginCapture(stream, (CUstreamCaptureMode)mode))
 CUDART_THIN_STREAM(cudaStreamEndCapture, (cudaStream_t stream, cudaGraph_t *graph),
@@ -168,3 +168,147 @@ CUDART_THIN_STREAM(cudaGraphLaunch, (cudaGraphExec_t graph, cudaStream_t stream)
 		   cuGraphLaunch(graph, stream))
 CUDART_THIN(cudaGraphExecDestroy, (cudaGraphExec_t graph), cuGraphExecDestroy(graph))
 CUDART_THIN(cudaGraphDestroy, (cudaGraph_t graph), cuGraphDestroy(graph))
+
+/* Graphs; nodes whose parameters differ are in graph.c */
+CUDART_THIN_STREAM(cudaStreamBeginCaptureToGraph,
+		   (cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t *before,
+		    const cudaGraphEdgeData *edges, size_t count, enum cudaStreamCaptureMode mode),
+		   cuStreamBeginCaptureToGraph(stream, graph, before,
+					       (const CUgraphEdgeData *)edges, count,
+					       (CUstreamCaptureMode)mode))
+CUDART_THIN(cudaGraphCreate, (cudaGraph_t * graph, unsigned flags), cuGraphCreate(graph, flags))
+CUDART_THIN(cudaGraphClone, (cudaGraph_t * clone, cudaGraph_t graph), cuGraphClone(clone, graph))
+CUDART_THIN(cudaGraphNodeFindInClone,
+	    (cudaGraphNode_t * node, cudaGraphNode_t original, cudaGraph_t clone),
+	    cuGraphNodeFindInClone(node, original, clone))
+CUDART_THIN(cudaGraphNodeGetType, (cudaGraphNode_t node, enum cudaGraphNodeType *type),
+	    cuGraphNodeGetType(node, (CUgraphNodeType *)type))
+CUDART_THIN(cudaGraphGetNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
+	    cuGraphGetNodes(graph, nodes, count))
+CUDART_THIN(cudaGraphGetRootNodes, (cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count),
+	    cuGraphGetRootNodes(graph, nodes, count))
+CUDART_THIN(cudaGraphGetEdges,
+	    (cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t *to,
+	     cudaGraphEdgeData *edges, size_t *count),
+	    cuGraphGetEdges(graph, from, to, (CUgraphEdgeData *)edges, count))
+CUDART_THIN(cudaGraphNodeGetDependencies,
+	    (cudaGraphNode_t node, cudaGraphNode_t *before, cudaGraphEdgeData *edges,
+	     size_t *count),
+	    cuGraphNodeGetDependencies(node, before, (CUgraphEdgeData *)edges, count))
+CUDART_THIN(cudaGraphNodeGetDependentNodes,
+	    (cudaGraphNode_t node, cudaGraphNode_t *after, cudaGraphEdgeData *edges, size_t *count),
+	    cuGraphNodeGetDependentNodes(node, after, (CUgraphEdgeData *)edges, count))
+CUDART_THIN(cudaGraphAddDependencies,
+	    (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+	     const cudaGraphEdgeData *edges, size_t count),
+	    cuGraphAddDependencies(graph, from, to, (const CUgraphEdgeData *)edges, count))
+CUDART_THIN(cudaGraphRemoveDependencies,
+	    (cudaGraph_t graph, const cudaGraphNode_t *from, const cudaGraphNode_t *to,
+	     const cudaGraphEdgeData *edges, size_t count),
+	    cuGraphRemoveDependencies(graph, from, to, (const CUgraphEdgeData *)edges, count))
+CUDART_THIN(cudaGraphDestroyNode, (cudaGraphNode_t node), cuGraphDestroyNode(node))
+CUDART_THIN(cudaGraphKernelNodeGetAttribute,
+	    (cudaGraphNode_t node, cudaKernelNodeAttrID attribute, cudaKernelNodeAttrValue *value),
+	    cuGraphKernelNodeGetAttribute(node, (CUkernelNodeAttrID)attribute,
+					  (CUkernelNodeAttrValue *)value))
+CUDART_THIN(cudaGraphKernelNodeSetAttribute,
+	    (cudaGraphNode_t node, cudaKernelNodeAttrID attribute,
+	     const cudaKernelNodeAttrValue *value),
+	    cuGraphKernelNodeSetAttribute(node, (CUkernelNodeAttrID)attribute,
+					  (const CUkernelNodeAttrValue *)value))
+CUDART_THIN(cudaGraphKernelNodeCopyAttributes, (cudaGraphNode_t to, cudaGraphNode_t from),
+	    cuGraphKernelNodeCopyAttributes(to, from))
+CUDART_THIN(cudaGraphAddHostNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     const struct cudaHostNodeParams *params),
+	    cuGraphAddHostNode(node, graph, before, count, (const CUDA_HOST_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphHostNodeGetParams, (cudaGraphNode_t node, struct cudaHostNodeParams *params),
+	    cuGraphHostNodeGetParams(node, (CUDA_HOST_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphHostNodeSetParams,
+	    (cudaGraphNode_t node, const struct cudaHostNodeParams *params),
+	    cuGraphHostNodeSetParams(node, (const CUDA_HOST_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphExecHostNodeSetParams,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, const struct cudaHostNodeParams *params),
+	    cuGraphExecHostNodeSetParams(exec, node, (const CUDA_HOST_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphAddEmptyNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before,
+	     size_t count),
+	    cuGraphAddEmptyNode(node, graph, before, count))
+CUDART_THIN(cudaGraphAddChildGraphNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     cudaGraph_t child),
+	    cuGraphAddChildGraphNode(node, graph, before, count, child))
+CUDART_THIN(cudaGraphChildGraphNodeGetGraph, (cudaGraphNode_t node, cudaGraph_t *graph),
+	    cuGraphChildGraphNodeGetGraph(node, graph))
+CUDART_THIN(cudaGraphExecChildGraphNodeSetParams,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraph_t child),
+	    cuGraphExecChildGraphNodeSetParams(exec, node, child))
+CUDART_THIN(cudaGraphAddEventRecordNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     cudaEvent_t event),
+	    cuGraphAddEventRecordNode(node, graph, before, count, event))
+CUDART_THIN(cudaGraphEventRecordNodeGetEvent, (cudaGraphNode_t node, cudaEvent_t *event),
+	    cuGraphEventRecordNodeGetEvent(node, event))
+CUDART_THIN(cudaGraphEventRecordNodeSetEvent, (cudaGraphNode_t node, cudaEvent_t event),
+	    cuGraphEventRecordNodeSetEvent(node, event))
+CUDART_THIN(cudaGraphExecEventRecordNodeSetEvent,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event),
+	    cuGraphExecEventRecordNodeSetEvent(exec, node, event))
+CUDART_THIN(cudaGraphAddEventWaitNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     cudaEvent_t event),
+	    cuGraphAddEventWaitNode(node, graph, before, count, event))
+CUDART_THIN(cudaGraphEventWaitNodeGetEvent, (cudaGraphNode_t node, cudaEvent_t *event),
+	    cuGraphEventWaitNodeGetEvent(node, event))
+CUDART_THIN(cudaGraphEventWaitNodeSetEvent, (cudaGraphNode_t node, cudaEvent_t event),
+	    cuGraphEventWaitNodeSetEvent(node, event))
+CUDART_THIN(cudaGraphExecEventWaitNodeSetEvent,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, cudaEvent_t event),
+	    cuGraphExecEventWaitNodeSetEvent(exec, node, event))
+CUDART_THIN(cudaGraphAddMemAllocNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     struct cudaMemAllocNodeParams *params),
+	    cuGraphAddMemAllocNode(node, graph, before, count,
+				   (CUDA_MEM_ALLOC_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphMemAllocNodeGetParams,
+	    (cudaGraphNode_t node, struct cudaMemAllocNodeParams *params),
+	    cuGraphMemAllocNodeGetParams(node, (CUDA_MEM_ALLOC_NODE_PARAMS *)params))
+CUDART_THIN(cudaGraphAddMemFreeNode,
+	    (cudaGraphNode_t * node, cudaGraph_t graph, const cudaGraphNode_t *before, size_t count,
+	     void *pointer),
+	    cuGraphAddMemFreeNode(node, graph, before, count, (CUdeviceptr)pointer))
+CUDART_THIN(cudaGraphMemFreeNodeGetParams, (cudaGraphNode_t node, void *pointer),
+	    cuGraphMemFreeNodeGetParams(node, (CUdeviceptr *)pointer))
+CUDART_THIN(cudaGraphExecGetFlags, (cudaGraphExec_t exec, unsigned long long *flags),
+	    cuGraphExecGetFlags(exec, (cuuint64_t *)flags))
+CUDART_THIN(cudaGraphExecUpdate,
+	    (cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info),
+	    cuGraphExecUpdate(exec, graph, (CUgraphExecUpdateResultInfo *)info))
+CUDART_THIN(cudaGraphNodeSetEnabled, (cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled),
+	    cuGraphNodeSetEnabled(exec, node, enabled))
+CUDART_THIN(cudaGraphNodeGetEnabled,
+	    (cudaGraphExec_t exec, cudaGraphNode_t node, unsigned *enabled),
+	    cuGraphNodeGetEnabled(exec, node, enabled))
+CUDART_THIN(cudaGraphDebugDotPrint, (cudaGraph_t graph, const char *path, unsigned flags),
+	    cuGraphDebugDotPrint(graph, path, flags))
+CUDART_THIN(cudaUserObjectCreate,
+	    (cudaUserObject_t * object, void *pointer, cudaHostFn_t destroy, unsigned count,
+	     unsigned flags),
+	    cuUserObjectCreate(object, pointer, destroy, count, flags))
+CUDART_THIN(cudaUserObjectRetain, (cudaUserObject_t object, unsigned count),
+	    cuUserObjectRetain(object, count))
+CUDART_THIN(cudaUserObjectRelease, (cudaUserObject_t object, unsigned count),
+	    cuUserObjectRelease(object, count))
+CUDART_THIN(cudaGraphRetainUserObject,
+	    (cudaGraph_t graph, cudaUserObject_t object, unsigned count, unsigned flags),
+	    cuGraphRetainUserObject(graph, object, count, flags))
+CUDART_THIN(cudaGraphReleaseUserObject,
+	    (cudaGraph_t graph, cudaUserObject_t object, unsigned count),
+	    cuGraphReleaseUserObject(graph, object, count))
+CUDART_THIN_STREAM(cudaMemcpyBatchAsync,
+		   (void *const *to, const void *const *from, const size_t *sizes, size_t count,
+		    struct cudaMemcpyAttributes *attributes, size_t *indices, size_t kinds,
+		    cudaStream_t stream),
+		   cuMemcpyBatchAsync((CUdeviceptr *)to, (CUdeviceptr *)from, (size_t *)sizes,
+				      count, (CUmemcpyAttributes *)attributes, indices, kinds,
+				      stream))

@@ -97,13 +97,13 @@ static void properties(void)
 
 static void missing(void)
 {
-	cudaGraph_t graph;
 	cudaArray_t array;
+	cudaGraphConditionalHandle handle;
 	cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
 
 	CHECK(format.x == 32 && format.f == cudaChannelFormatKindFloat);
-	EXPECT(cudaErrorNotSupported, cudaGraphCreate(&graph, 0));
-	EXPECT(cudaErrorNotSupported, cudaGraphCreate(&graph, 0));
+	EXPECT(cudaErrorNotSupported, cudaGraphConditionalHandleCreate(&handle, NULL, 0, 0));
+	EXPECT(cudaErrorNotSupported, cudaGraphConditionalHandleCreate(&handle, NULL, 0, 0));
 	EXPECT(cudaErrorNotSupported, cudaMallocArray(&array, &format, 4, 4));
 	EXPECT(cudaErrorNotSupported, cudaGetLastError());
 }

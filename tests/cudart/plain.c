@@ -168,18 +168,18 @@ static void test_unsupported_says_so_once(void **state)
 {
 	char text[512] = "";
 	int saved = dup(STDERR_FILENO), ends[2];
-	cudaGraph_t graph;
+	cudaArray_t array = NULL;
 
 	assert_int_equal(pipe(ends), 0);
 	dup2(ends[1], STDERR_FILENO);
-	assert_int_equal(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
-	assert_int_equal(cudaGraphCreate(&graph, 0), cudaErrorNotSupported);
+	assert_int_equal(cudaFreeArray(array), cudaErrorNotSupported);
+	assert_int_equal(cudaFreeArray(array), cudaErrorNotSupported);
 	dup2(saved, STDERR_FILENO);
 	close(ends[1]);
 	assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
 	close(ends[0]);
 	close(saved);
-	assert_string_equal(text, "libcudart.so.13 (Tally): cudaGraphCreate is not supported\n");
+	assert_string_equal(text, "libcudart.so.13 (Tally): cudaFreeArray is not supported\n");
 	assert_int_equal(cudaGetLastError(), cudaErrorNotSupported);
 }
 
