@@ -25,6 +25,7 @@ struct piece {
 	uint64_t start, blocks, queued;
 };
 
+#define NAMED  16  /* of launches that are drawn as one */
 #define PIECES 256 /* of one stream; more than the launch protocol lets be under way */
 
 struct stream {
@@ -282,15 +283,39 @@ static void ran(struct writer *w, struct stream *s, const struct piece *p, uint6
 	s->floor = end;
 }
 
-/* The first `n` pieces are over, nobody knows since when: each is taken to have run until the next
- * one began, the last one until `end`. */
+/* Several pieces, one after the other, of which nobody knows when each ended. */
+static void ran_together(struct writer *w, struct stream *s, unsigned n, uint64_t end)
+{
+	uint64_t begin = s->pieces[0].start > s->floor ? s->pieces[0].start : s->floor;
+
+	if (end < begin)
+		end = begin;
+	slice(w, row_of(w, s), begin, end);
+	tally_buffer_print(w->out, ",\"name\":\"%u launches\",\"args\":{\"end\":\"unknown\",", n);
+	tally_buffer_print(w->out, "\"kernels\":[");
+	for (unsigned i = 0; i < n && i < NAMED; i++) {
+		struct tally_buffer name = {0};
+		struct tally_row r;
+		uint32_t row = s->pieces[i].row;
+
+		if (row && tally_report_read(w->program->who->report, row, &r))
+			tally_kernel_name(&name, r.name);
+		tally_buffer_print(w->out, "%s\"", i ? "," : "");
+		tally_buffer_json(w->out, name.data ? name.data : "launch");
+		tally_buffer_print(w->out, "\"");
+		tally_buffer_free(&name);
+	}
+	tally_buffer_print(w->out, "]}}");
+	s->floor = end;
+}
+
+/* The first `n` pieces are over at `end`; nobody knows since when. */
 static void give_up(struct writer *w, struct stream *s, unsigned n, uint64_t end)
 {
-	for (unsigned i = 0; i < n; i++) {
-		uint64_t next = i + 1 < n ? s->pieces[i + 1].start : end;
-
-		ran(w, s, &s->pieces[i], s->pieces[i].start, next < end ? next : end, "unknown");
-	}
+	if (n == 1)
+		ran(w, s, &s->pieces[0], s->pieces[0].start, end, "unknown");
+	else if (n)
+		ran_together(w, s, n, end);
 	drop_oldest(s, n);
 }
 
@@ -302,7 +327,7 @@ static void started(struct writer *w, struct stream *s, const struct tally_trace
 		p.queued = e->time_ns - s->launch_at;
 	end_call(w, s, e->time_ns);
 	if (s->count == PIECES)
-		give_up(w, s, 1, s->pieces[1].start);
+		give_up(w, s, PIECES, e->time_ns);
 	s->pieces[s->count++] = p;
 	fly(w, e->time_ns, 1);
 }

@@ -83,10 +83,14 @@ static void barrier(void)
 static void tell(struct tally_device *d, bool active)
 {
 	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
+	/* In a trace others give way after "active" and before "idle". */
+	uint64_t before = tally_report_tracing(d->report) ? tally_now() : 0;
 
 	if (client)
 		tally_client_set_active(client, active);
-	tally_report_trace(d->report, active ? TALLY_TRACE_ACTIVE : TALLY_TRACE_IDLE, 0, NULL, 0);
+	if (tally_report_tracing(d->report))
+		tally_report_record(d->report, active ? TALLY_TRACE_ACTIVE : TALLY_TRACE_IDLE,
+				    active ? before : 0, 0, NULL, 0);
 }
 
 void tally_activity_begin(struct tally_device *d)
