@@ -96,6 +96,35 @@ static void matrix_wmma(void *const *buffer, const struct conformance_case *c)
 	}
 }
 
+static void matrix_wmma_types(void *const *buffer, const struct conformance_case *c)
+{
+	for (uint32_t block = 0; block < BLOCKS; block++) {
+		const float *a = (const float *)buffer[0] + block * 256;
+		const float *b = (const float *)buffer[1] + block * 256;
+
+		for (int i = 0; i < 256; i++) {
+			int row = i / 16, column = i % 16, whole = -5;
+			float *d = (float *)buffer[2] + block * 512, sum = 0;
+
+			d[i] = product(a, b, 16, 16, row, column) + 1;
+			for (int k = 0; k < 8; k++)
+				sum += a[row * 16 + k] * b[k * 16 + column];
+			d[256 + column * 16 + row] = sum;
+			for (int k = 0; k < 16; k++)
+				whole += (int8_t)(a[row * 16 + k] * 8) *
+					 (int8_t)(b[k * 16 + column] * 8);
+			((int32_t *)buffer[3])[block * 256 + (uint32_t)i] = whole;
+		}
+		for (int i = 0; i < 64; i++) {
+			double sum = 0.5;
+
+			for (int k = 0; k < 4; k++)
+				sum += (double)a[i / 8 * 16 + k] * b[k * 16 + i % 8];
+			((double *)buffer[4])[block * 64 + (uint32_t)i] = sum;
+		}
+	}
+}
+
 /* -1 to 0.875: products of eight stay exact in f16. */
 static void fill_eighths(void *data, size_t count)
 {
@@ -131,5 +160,8 @@ const struct conformance_case cases_matrix[] = {
 	MATRIX(matrix_wmma, .parameters = "bbbbr",
 	       .buffer = {FLOATS(3 * 256), FLOATS(3 * 256), OUT(CASE_F16, 3 * 256),
 			  OUT(CASE_F32, 3 * 256)}),
+	MATRIX(matrix_wmma_types, .parameters = "bbbbbr",
+	       .buffer = {FLOATS(3 * 256), FLOATS(3 * 256), OUT(CASE_F32, 3 * 512),
+			  OUT(CASE_I32, 3 * 256), OUT(CASE_F64, 3 * 64)}),
 	{.name = NULL},
 };

@@ -30,6 +30,8 @@ enum tally_matrix_type {
 	TALLY_MATRIX_S4,
 	TALLY_MATRIX_B1,
 	TALLY_MATRIX_S32,
+	TALLY_MATRIX_E4M3,
+	TALLY_MATRIX_E5M2,
 };
 
 enum tally_matrix_flags {

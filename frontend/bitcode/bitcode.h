@@ -36,6 +36,9 @@ bitcode_step bitcode_locks;	     /* vendor intrinsics that are left */
 bitcode_step bitcode_warps;	     /* the width that a kernel's lane operations mean */
 bitcode_step bitcode_leftovers;	     /* functions that nothing defines: errors by name */
 
+/* One call of a matrix intrinsic; what has no operation stays, and locks. */
+bool bitcode_matrix(struct lift *lift, LLVMValueRef call);
+
 /* Parses and verifies; sets lift->module. Damaged input is an error, not the end of the process, as
  * far as LLVM's reader allows. */
 bool bitcode_parse(struct lift *lift, const void *data, size_t size, bool text);

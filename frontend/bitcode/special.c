@@ -215,11 +215,13 @@ static const struct {
 	const char *name;
 	bool (*lift)(struct lift *lift, LLVMValueRef call);
 } specials[] = {
-	{"__nvvm_reflect", fold_reflect},    {"llvm.nvvm.reflect", fold_reflect},
-	{"llvm.nvvm.atomic.", lift_atomic},  {"llvm.nvvm.ldu.global.", lift_ldu},
-	{"llvm.nvvm.move.ptr.", same_value}, {"llvm.amdgcn.mbcnt.", lift_mbcnt},
-	{"llvm.amdgcn.icmp.", lift_compare}, {"llvm.amdgcn.fcmp.", lift_compare},
-	{"llvm.amdgcn.class.", lift_class},  {"__atomic_work_item_fence", lift_fence},
+	{"__nvvm_reflect", fold_reflect},	 {"llvm.nvvm.reflect", fold_reflect},
+	{"llvm.nvvm.atomic.", lift_atomic},	 {"llvm.nvvm.ldu.global.", lift_ldu},
+	{"llvm.nvvm.mma.", bitcode_matrix},	 {"llvm.nvvm.wmma.", bitcode_matrix},
+	{"llvm.nvvm.ldmatrix.", bitcode_matrix}, {"llvm.nvvm.stmatrix.", bitcode_matrix},
+	{"llvm.nvvm.move.ptr.", same_value},	 {"llvm.amdgcn.mbcnt.", lift_mbcnt},
+	{"llvm.amdgcn.icmp.", lift_compare},	 {"llvm.amdgcn.fcmp.", lift_compare},
+	{"llvm.amdgcn.class.", lift_class},	 {"__atomic_work_item_fence", lift_fence},
 };
 
 static bool lift_special(LLVMValueRef instruction, void *data)

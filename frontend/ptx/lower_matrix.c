@@ -7,7 +7,8 @@
 #include "ir_passes/contract.h"
 #include "ir_passes/matrix.h"
 
-/* "tally." and the opcode without .sync.aligned; .shared only where other spaces are possible. */
+/* "tally." and the opcode without .sync.aligned and .rn; .shared only where other spaces are
+ * possible. */
 static const struct tally_matrix_form *find_form(const struct ptx_statement *s)
 {
 	char name[128];
@@ -17,7 +18,7 @@ static const struct tally_matrix_form *find_form(const struct ptx_statement *s)
 	for (unsigned i = 0; i < s->modifiers && n < sizeof name; i++) {
 		const char *m = s->modifier[i];
 
-		if (!strcmp(m, "sync") || !strcmp(m, "aligned"))
+		if (!strcmp(m, "sync") || !strcmp(m, "aligned") || !strcmp(m, "rn"))
 			continue;
 		if (!strcmp(m, "shared::cta"))
 			m = "shared";
@@ -59,6 +60,21 @@ static void add_value(struct ptx_lift *l, const struct ptx_statement *s, struct 
 					       : PTX_b32);
 	}
 	r->value[r->given++] = v;
+}
+
+/* Without a stride the matrix lies dense: a row, or with .col a column, after the other. */
+static unsigned dense_stride(const struct tally_matrix_form *f)
+{
+	bool down = f->flags & TALLY_MATRIX_TRANSPOSED;
+
+	switch (f->kind) {
+	case TALLY_MATRIX_WMMA_A:
+		return down ? f->m : f->k;
+	case TALLY_MATRIX_WMMA_B:
+		return down ? f->k : f->n;
+	default:
+		return down ? f->m : f->n;
+	}
 }
 
 /* Registers of the destination vector, in the order of the results. */
@@ -103,6 +119,9 @@ bool ptx_lower_matrix(struct ptx_lift *l, const struct ptx_statement *s)
 	}
 	if (l->failed)
 		return false;
+	if (r.given + 1 == r.count && f->kind >= TALLY_MATRIX_WMMA_A &&
+	    f->kind <= TALLY_MATRIX_WMMA_D)
+		r.value[r.given++] = LLVMConstInt(l->i32, dense_stride(f), 0);
 	if (r.given != r.count)
 		return ptx_fail(l, s, "%u registers where %u are taken", r.given, r.count);
 	call = LLVMBuildCall2(l->builder, type, function, r.value, r.count, "");

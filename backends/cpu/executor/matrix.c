@@ -35,7 +35,8 @@ static const struct {
 	[TALLY_MATRIX_F64] = {64, false, false},  [TALLY_MATRIX_U8] = {8, true, false},
 	[TALLY_MATRIX_S8] = {8, true, true},	  [TALLY_MATRIX_U4] = {4, true, false},
 	[TALLY_MATRIX_S4] = {4, true, true},	  [TALLY_MATRIX_B1] = {1, true, false},
-	[TALLY_MATRIX_S32] = {32, true, true},
+	[TALLY_MATRIX_S32] = {32, true, true},	  [TALLY_MATRIX_E4M3] = {8, false, false},
+	[TALLY_MATRIX_E5M2] = {8, false, false},
 };
 
 /* One element: `whole` where the type is an integer. */
@@ -68,6 +69,17 @@ static double from_single(uint32_t bits)
 	return f;
 }
 
+/* Sign, four bits of exponent, three of mantissa; the largest size is NaN. */
+static double from_e4m3(unsigned bits)
+{
+	unsigned exponent = bits >> 3 & 15, mantissa = bits & 7;
+	double size = exponent ? ldexp(8 + mantissa, (int)exponent - 10) : ldexp(mantissa, -9);
+
+	if ((bits & 0x7f) == 0x7f)
+		return NAN;
+	return bits & 0x80 ? -size : size;
+}
+
 static union element decode(uint8_t type, uint64_t bits)
 {
 	union element e = {0};
@@ -82,6 +94,10 @@ static union element decode(uint8_t type, uint64_t bits)
 		e.real = from_half((uint16_t)bits);
 	} else if (type == TALLY_MATRIX_BF16) {
 		e.real = from_single((uint32_t)bits << 16);
+	} else if (type == TALLY_MATRIX_E4M3) {
+		e.real = from_e4m3((unsigned)bits);
+	} else if (type == TALLY_MATRIX_E5M2) {
+		e.real = from_half((uint16_t)(bits << 8));
 	} else if (type == TALLY_MATRIX_TF32) {
 		e.real = from_single((uint32_t)bits & 0xffffe000);
 	} else if (type == TALLY_MATRIX_F32) {
@@ -227,7 +243,7 @@ static void resolve_mma(const struct tally_matrix_form *f, lanes_array lanes)
 	unsigned first_b = f->m * f->k / LANES / per_register(f->a);
 	unsigned first_c = first_b + f->k * f->n / LANES / per_register(f->b);
 
-	if (wmma) {
+	if (wmma && f->a == TALLY_MATRIX_F16) { /* registers to spare */
 		first_b = WMMA_REGISTERS;
 		first_c = 2 * WMMA_REGISTERS;
 	}
@@ -249,12 +265,13 @@ static void resolve_wmma_memory(const struct tally_matrix_form *f, lanes_array l
 	bool store = f->kind == TALLY_MATRIX_WMMA_D, down = f->flags & TALLY_MATRIX_TRANSPOSED;
 	unsigned rows = f->kind == TALLY_MATRIX_WMMA_B ? f->k : f->m;
 	unsigned columns = f->kind == TALLY_MATRIX_WMMA_A ? f->k : f->n;
-	unsigned per = per_register(f->a), bytes = types[f->a].bits / 8;
+	unsigned per = per_register(f->a), width = types[f->a].bits;
+	unsigned bytes = width < 8 ? 1 : width / 8;
 	unsigned stride_at = store ? 1 + rows * columns / LANES / per : 1;
 
 	for (unsigned i = 0; i < rows * columns; i++) {
 		struct tally_cpu_matrix *m = lanes[i % LANES];
-		unsigned slot = i / LANES, shift = per > 1 ? slot % per * types[f->a].bits : 0;
+		unsigned slot = i / LANES, shift = per > 1 ? slot % per * width : 0;
 		struct place p = place_wmma(i % LANES, slot, per, columns);
 		size_t offset;
 		uint64_t bits = 0;
@@ -264,12 +281,14 @@ static void resolve_wmma_memory(const struct tally_matrix_form *f, lanes_array l
 			continue;
 		offset = down ? p.column * (size_t)(uint32_t)m->source[stride_at] + p.row
 			      : p.row * (size_t)(uint32_t)m->source[stride_at] + p.column;
-		at = (char *)(uintptr_t)m->source[0] + offset * bytes;
+		at = (char *)(uintptr_t)m->source[0] + offset * width / 8;
 		if (store) {
 			bits = m->source[1 + slot / per] >> shift;
 			memcpy(at, &bits, bytes);
 		} else {
 			memcpy(&bits, at, bytes);
+			if (width < 8)
+				bits = bits >> offset * width % 8 & ((1u << width) - 1);
 			m->result[slot / per] |= bits << shift;
 		}
 	}

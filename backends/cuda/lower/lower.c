@@ -26,13 +26,16 @@ static const struct tally_cuda_target *find_target(const char *name)
 	return NULL;
 }
 
-/* A module that holds the vendor's own instructions may need any PTX version; so do conversions of
- * narrow formats, which came one by one. */
+/* A module that holds the vendor's own instructions may need any PTX version; so do narrow formats,
+ * which came one by one. */
 static bool needs_newest(LLVMModuleRef module)
 {
 	TALLY_EACH_FUNCTION (module, function)
 		if (tally_attribute(function, TALLY_ATTR_VENDOR) ||
-		    !strncmp(tally_name(function), "tally.narrow.", 13))
+		    !strncmp(tally_name(function), "tally.narrow.", 13) ||
+		    (!strncmp(tally_name(function), "tally.mma.", 10) &&
+		     (strstr(tally_name(function), ".e4m3") ||
+		      strstr(tally_name(function), ".e5m2"))))
 			return true;
 	return false;
 }

@@ -29,7 +29,8 @@ static unsigned registers(uint8_t type, unsigned elements)
 		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16, [TALLY_MATRIX_TF32] = 32,
 		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 32,  [TALLY_MATRIX_U8] = 8,
 		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	   [TALLY_MATRIX_S4] = 4,
-		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,
+		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,  [TALLY_MATRIX_E4M3] = 8,
+		[TALLY_MATRIX_E5M2] = 8,
 	};
 
 	return elements * bits[type] / 32 / 32;
@@ -38,9 +39,9 @@ static unsigned registers(uint8_t type, unsigned elements)
 static void print_operands(struct instruction *i, const struct tally_matrix_form *f,
 			   unsigned results, unsigned arguments)
 {
-	bool wmma = f->kind == TALLY_MATRIX_WMMA;
-	unsigned a = wmma ? 8 : registers(f->a, f->m * f->k);
-	unsigned b = wmma ? 8 : registers(f->b, f->k * f->n);
+	bool wide = f->kind == TALLY_MATRIX_WMMA && f->a == TALLY_MATRIX_F16;
+	unsigned a = wide ? 8 : registers(f->a, f->m * f->k);
+	unsigned b = wide ? 8 : registers(f->b, f->k * f->n);
 
 	switch (f->kind) {
 	case TALLY_MATRIX_MMA:
