@@ -47,13 +47,16 @@ enum tally_cache_answer tally_cache_find(const struct tally_cache_request *reque
 /*
  * What can be told about an image by looking at it, in microseconds: a fatbin's entries by their
  * headers, text by its words. `liftable`: there is something that tally-lower may be able to lift;
- * images of machine code alone have nothing. `variables`: whether the module has variables on the
- * device (or textures), which two copies of it would have twice; of a compressed image nobody
- * knows. Doubt counts as "may have": TALLY_MAYBE, or TALLY_YES.
+ * images of machine code alone have nothing. `arch`: the oldest architecture that a text
+ * in a fatbin was made for (90: sm_90), which older devices cannot run; 0: nobody knows.
+ * `variables`: whether the module has variables on the device (or textures), which two copies of it
+ * would have twice; of a compressed image nobody knows. Doubt counts as "may have": TALLY_MAYBE, or
+ * TALLY_YES.
  */
 enum tally_fact { TALLY_NO, TALLY_YES, TALLY_MAYBE };
 struct tally_image_facts {
 	bool liftable;
+	unsigned arch;
 	enum tally_fact variables;
 };
 struct tally_image_facts tally_image_peek(const void *image, size_t size);

@@ -16,9 +16,10 @@
 struct entry {
 	uint16_t kind, version;
 	uint32_t header_size, payload;
-	uint32_t unused[7];
+	uint32_t unused[4], arch, unused_too[2];
 	uint64_t flags;
 };
+_Static_assert(offsetof(struct entry, arch) == 28, "NVIDIA's layout");
 _Static_assert(offsetof(struct entry, flags) == 40, "NVIDIA's layout");
 
 static bool is_space(char c)
@@ -115,6 +116,8 @@ static struct tally_image_facts peek_fatbin(const char *image, size_t size)
 			variables = variables_of(image + at + entry.header_size, entry.payload);
 		if (variables == TALLY_YES || facts.variables == TALLY_NO)
 			facts.variables = variables;
+		if (!facts.liftable || entry.arch < facts.arch)
+			facts.arch = entry.arch;
 		facts.liftable = true;
 	}
 	return facts;
@@ -122,7 +125,7 @@ static struct tally_image_facts peek_fatbin(const char *image, size_t size)
 
 struct tally_image_facts tally_image_peek(const void *image, size_t size)
 {
-	static const struct tally_image_facts unknown = {true, TALLY_MAYBE};
+	static const struct tally_image_facts unknown = {true, 0, TALLY_MAYBE};
 	const char *text = image;
 	uint32_t magic = 0;
 	Elf64_Ehdr elf;
@@ -135,10 +138,10 @@ struct tally_image_facts tally_image_peek(const void *image, size_t size)
 		memcpy(&elf, image, sizeof elf);
 		/* A cubin is machine code and nothing else. */
 		return elf.e_machine == CUDA_MACHINE
-			       ? (struct tally_image_facts){false, TALLY_MAYBE}
+			       ? (struct tally_image_facts){false, 0, TALLY_MAYBE}
 			       : unknown;
 	}
 	if (size && strchr(" \t\r\n/.", text[0]))
-		return (struct tally_image_facts){true, variables_of(image, size)};
+		return (struct tally_image_facts){true, 0, variables_of(image, size)};
 	return unknown;
 }

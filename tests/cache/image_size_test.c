@@ -126,7 +126,7 @@ static void entries_of_fatbins(void **state)
 		uint64_t size;
 		struct {
 			uint16_t kind, version;
-			uint32_t header, payload, unused[7];
+			uint32_t header, payload, unused[4], arch, unused_also[2];
 			uint64_t flags, unused_too[2];
 			char text[64];
 		} entry[2];
@@ -145,6 +145,14 @@ static void entries_of_fatbins(void **state)
 	facts = tally_image_peek(&fatbin, sizeof fatbin);
 	assert_true(facts.liftable);
 	assert_int_equal(facts.variables, TALLY_MAYBE);
+	assert_int_equal(facts.arch, 0);
+	fatbin.entry[0].kind = 1;
+	fatbin.entry[0].arch = 120;
+	fatbin.entry[1].arch = 90;
+	assert_int_equal(tally_image_peek(&fatbin, sizeof fatbin).arch, 90);
+	fatbin.entry[0].kind = 2;
+	fatbin.entry[0].arch = 75; /* machine code says nothing about what can be lifted */
+	assert_int_equal(tally_image_peek(&fatbin, sizeof fatbin).arch, 90);
 	fatbin.entry[1].flags = 0;
 	strcpy(fatbin.entry[1].text, ".version 8.0\n.shared .u32 s;");
 	assert_int_equal(tally_image_peek(&fatbin, sizeof fatbin).variables, TALLY_NO);

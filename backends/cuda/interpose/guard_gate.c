@@ -20,7 +20,10 @@ void tally_guard_close(struct tally_device *d)
 	d->closed_at = tally_now();
 	d->closings++;
 	tally_report_trace(d->report, TALLY_TRACE_GATE_CLOSED, 0, NULL, 0);
-	for (struct tally_context *c = d->contexts; c; c = c->next)
+	/* Where nothing is under way nobody reads the word, and nothing comes until it is opened.
+	 */
+	d->gate_set = atomic_load(&d->in_flight) != 0;
+	for (struct tally_context *c = d->gate_set ? d->contexts : NULL; c; c = c->next)
 		write_gate(c, 1, false);
 	atomic_store_explicit(&tally_slot(d)->stopped_since_ns, d->closed_at, memory_order_relaxed);
 }
@@ -44,7 +47,7 @@ void tally_guard_open(struct tally_device *d)
 	struct tally_slot *slot = tally_slot(d);
 
 	/* The word first, everywhere and for certain: what is started again must not meet it. */
-	for (struct tally_context *c = d->contexts; c; c = c->next)
+	for (struct tally_context *c = d->gate_set ? d->contexts : NULL; c; c = c->next)
 		write_gate(c, 0, true);
 	d->closed = false;
 	d->opened_at = tally_now();

@@ -107,6 +107,14 @@ static void transform(struct tally_loading *l)
 		cannot(l, TALLY_WHY_NOT_COMPILED, error.message);
 }
 
+/* Large libraries carry text for the newest devices alone: that is not even worth hashing them. */
+static bool too_new(const struct tally_loading *l)
+{
+	unsigned device;
+
+	return l->facts.arch && sscanf(l->target, "sm_%u", &device) == 1 && l->facts.arch > device;
+}
+
 void tally_loading_data(struct tally_loading *l, const void *image)
 {
 	const char *text;
@@ -133,6 +141,8 @@ void tally_loading_data(struct tally_loading *l, const void *image)
 		cannot(l, TALLY_WHY_NO_CODE, "an image holds machine code alone");
 	else if (!find_target(l->target, sizeof l->target))
 		cannot(l, TALLY_WHY_NOT_COMPILED, "the driver does not say what the device is");
+	else if (too_new(l))
+		cannot(l, TALLY_WHY_NO_CODE, "an image's text is for newer devices");
 	else
 		transform(l);
 }

@@ -144,7 +144,8 @@ struct tally_device {
 	pthread_cond_t changed; /* the gate opened, a stream was resumed, a waiter left */
 	struct tally_context *contexts;
 
-	bool closed; /* the gate: set by the monitor alone */
+	bool gate_set; /* since it was closed its words have been written */
+	bool closed;   /* the gate: set by the monitor alone */
 	uint64_t closings;
 	uint64_t closed_at; /* ns */
 	uint64_t opened_at;
