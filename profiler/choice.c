@@ -13,7 +13,8 @@
 
 #define UNKNOWN_WAVE 512  /* blocks taken to run at the same time where nobody knows */
 #define ENOUGH	     4	  /* samples that a level needs before its mean is believed */
-#define ENOUGH_STOPS 8	  /* stops before their p99 is believed */
+#define ENOUGH_STOPS 16	  /* stops before they are believed: their p90 then, */
+#define MANY_STOPS   128  /* and their p99 from so many on */
 #define EXPLORE	     1024 /* launches in which forms are tried, and how often they are again */
 #define MEASURE	     16	  /* samples of a level before it is timed only now and then */
 
@@ -141,7 +142,7 @@ static void estimate(const struct tally_known *k, const struct tally_choice_opti
 	if (level == TALLY_LEVEL_GATE)
 		return;
 	f->stop_measured = l->stops >= ENOUGH_STOPS;
-	f->stop_ns = f->stop_measured ? l->stop_p99_ns
+	f->stop_ns = f->stop_measured ? (l->stops < MANY_STOPS ? l->stop_p90_ns : l->stop_p99_ns)
 				      : or_else(o->notice_ns, NOTICE_NS) + block +
 						skip_ns(k, o, skipped(k, level, f->slice));
 	f->usual_ns = f->stop_measured ? l->stop_p50_ns : f->stop_ns;
@@ -152,27 +153,41 @@ static bool in_time(const struct form *f, const struct tally_choice_options *o)
 	return f->possible && f->stop_ns <= bound_of(o);
 }
 
-/* Of those in time the cheapest; the one that runs now stays unless another is 5 % better. If none
- * is in time, the one that usually stops soonest: the worst of a few stops says more about what
- * else the machine did, and a form that is not used any more would never get rid of it. */
+/* How soon the form that usually stops soonest does. Not the worst of a few stops: that says more
+ * about what else the machine did, and a form that is not used any more would never get rid of it.
+ */
+static uint64_t soonest(const struct form forms[])
+{
+	uint64_t ns = forms[TALLY_LEVEL_GATE].usual_ns;
+
+	for (enum tally_level i = 0; i < TALLY_LEVELS; i++)
+		if (forms[i].possible && forms[i].usual_ns < ns)
+			ns = forms[i].usual_ns;
+	return ns;
+}
+
+/* Of those in time the cheapest; where none is, of those that stop nearly as soon as any. The one
+ * that runs now stays unless another is 5 % better. */
 static enum tally_level best(const struct tally_known *k, const struct tally_choice_options *o,
 			     const struct form forms[])
 {
-	enum tally_level cheapest = TALLY_LEVELS, soonest = TALLY_LEVEL_GATE;
-	enum tally_level now = k->current.level;
+	uint64_t enough = soonest(forms) / 4 * 5;
+	enum tally_level cheapest = TALLY_LEVELS, now = k->current.level;
+	bool good[TALLY_LEVELS], any = false;
 
+	for (enum tally_level i = 0; i < TALLY_LEVELS; i++)
+		any |= good[i] = in_time(&forms[i], o);
 	for (enum tally_level i = 0; i < TALLY_LEVELS; i++) {
-		if (in_time(&forms[i], o) &&
+		if (!any)
+			good[i] = forms[i].possible && forms[i].usual_ns <= enough;
+		if (good[i] &&
 		    (cheapest == TALLY_LEVELS || forms[i].cost_ns < forms[cheapest].cost_ns))
 			cheapest = i;
-		if (forms[i].possible && forms[i].usual_ns < forms[soonest].usual_ns)
-			soonest = i;
 	}
 	if (cheapest == TALLY_LEVELS)
-		return soonest;
+		return TALLY_LEVEL_GATE;
 	if (k->current.reason != TALLY_WHY_NONE && k->current.reason != TALLY_WHY_EXPLORING &&
-	    in_time(&forms[now], o) &&
-	    forms[now].cost_ns - forms[cheapest].cost_ns <= forms[now].cost_ns / 20)
+	    good[now] && forms[now].cost_ns - forms[cheapest].cost_ns <= forms[now].cost_ns / 20)
 		return now;
 	return cheapest;
 }
@@ -286,6 +301,7 @@ static void know(struct tally_level_known *to, const struct tally_stats *s, uint
 	to->ns = tally_stats_mean(s, blocks);
 	to->stops = s->stops;
 	to->stop_p50_ns = tally_quantile(&tally_coarse, s->stop, 0.5);
+	to->stop_p90_ns = tally_quantile(&tally_coarse, s->stop, 0.9);
 	to->stop_p99_ns = tally_quantile(&tally_coarse, s->stop, 0.99);
 }
 
@@ -324,6 +340,7 @@ void tally_known_gather(struct tally_known *k, const struct tally_report_row *li
 		if (l->stops < ENOUGH_STOPS && before.stops) {
 			l->stops = before.stops;
 			l->stop_p50_ns = before.stop_p50_ns;
+			l->stop_p90_ns = before.stop_p90_ns;
 			l->stop_p99_ns = before.stop_p99_ns;
 		}
 	}

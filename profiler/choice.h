@@ -20,7 +20,7 @@ struct tally_level_known {
 	uint64_t samples;
 	uint64_t ns;	/* mean duration of a whole launch */
 	uint64_t stops; /* stop latencies measured */
-	uint64_t stop_p50_ns, stop_p99_ns;
+	uint64_t stop_p50_ns, stop_p90_ns, stop_p99_ns;
 };
 
 /* All that the choice looks at. */
@@ -49,7 +49,7 @@ struct tally_choice_options {
 struct tally_decision {
 	struct tally_choice choice;
 	bool measure;	      /* this launch should be timed */
-	uint64_t stop_ns;     /* stop latency to expect, p99; 0: unknown */
+	uint64_t stop_ns;     /* stop latency to expect, p99 (p90 of less than 128); 0: unknown */
 	bool stop_measured;   /* it was measured, not worked out */
 	uint64_t duration_ns; /* of a whole launch in this form; 0: unknown */
 };
