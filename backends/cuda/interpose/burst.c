@@ -22,7 +22,6 @@ struct tally_burst {
 	/* Threads that launch at once may lose each other's part: the burst then counts as one of
 	 * another kind, which the rough key is for. */
 	_Atomic uint64_t mixture;
-	_Atomic unsigned left;
 };
 
 bool tally_burst_start(struct tally_device *d)
@@ -47,12 +46,12 @@ static uint64_t scramble(uint64_t x)
 void tally_burst_mix(struct tally_device *d, const void *what, const unsigned grid[3])
 {
 	struct tally_burst *b = d->burst;
-	unsigned left = atomic_load_explicit(&b->left, memory_order_relaxed);
+	unsigned left = atomic_load_explicit(&d->mixing, memory_order_relaxed);
 	uint64_t mixture;
 
 	if (!left)
 		return;
-	atomic_store_explicit(&b->left, left - 1, memory_order_relaxed);
+	atomic_store_explicit(&d->mixing, left - 1, memory_order_relaxed);
 	/* A sum: streams and threads come in any order. */
 	mixture = scramble((uintptr_t)what ^
 			   scramble((uint64_t)grid[0] << 32 ^ grid[1] << 16 ^ grid[2]));
@@ -78,7 +77,7 @@ void tally_burst_begin(struct tally_device *d)
 	if (!b)
 		return;
 	atomic_store_explicit(&b->mixture, 0, memory_order_relaxed);
-	atomic_store_explicit(&b->left, MIXED, memory_order_relaxed);
+	atomic_store_explicit(&d->mixing, MIXED, memory_order_relaxed);
 	atomic_store_explicit(&b->disturbed, false, memory_order_relaxed);
 	b->began_ns = b->looked_ns = tally_now();
 	set_overlap(d,

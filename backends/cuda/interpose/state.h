@@ -132,8 +132,9 @@ struct tally_device {
 	_Atomic(struct tally_client *) client; /* NULL until the first time that tallyd was there */
 	_Atomic uint64_t no_yield; /* 1 + the board's epoch at which nobody outranked us */
 
-	uint64_t launches;   /* in streams that are no more */
-	_Atomic bool active; /* told the board so; changed under activity_lock */
+	uint64_t launches;	 /* in streams that are no more */
+	_Atomic bool active;	 /* told the board so; changed under activity_lock */
+	_Atomic unsigned mixing; /* the next launches tell what kind of burst it is (burst.h) */
 	pthread_mutex_t activity_lock;
 	struct tally_burst *burst; /* NULL: the program has no budget */
 	enum tally_sharing sharing;
