@@ -145,8 +145,6 @@ static void depth_holds_over_all_streams(void **state)
 		      (unsigned long)atomic_load(&most_launches));
 	assert_int_equal(ran(), LAUNCHES);
 	assert_in_range(atomic_load(&most_launches), 1, 2);
-	assert_true(atomic_load(&most_ns) <= tally_queue_limit() ||
-		    atomic_load(&most_launches) == 1);
 	/* Everything was counted out again. */
 	assert_int_equal(atomic_load(&device->queued_ns), 0);
 	OK(cuMemFree_v2(all_ran));
