@@ -49,10 +49,10 @@ struct settings {
 /* Beside each program of the list: how far its ring was read. */
 struct reading {
 	struct tally_trace_cursor cursor;
-	uint64_t dropped_before; /* by the program itself, before we looked */
-	bool known;		 /* its report is an earlier entry's: it joined another daemon */
-	struct tally_trace_event *events;
-	size_t count, capacity, over; /* over: events that were beyond the limit */
+	uint64_t dropped_before;    /* by the program itself, before we looked */
+	bool known;		    /* its report is an earlier entry's: it joined another daemon */
+	struct tally_buffer events; /* struct tally_trace_event, one after the other */
+	size_t over;		    /* events that were beyond the limit */
 };
 
 struct recorder {
@@ -131,17 +131,9 @@ static bool keep_event(struct recorder *r, struct reading *d, const struct tally
 		d->over++;
 		return true;
 	}
-	if (d->count == d->capacity) {
-		size_t capacity = d->capacity ? 2 * d->capacity : 1024;
-		struct tally_trace_event *events = realloc(d->events, capacity * sizeof *events);
-		if (!events)
-			return false;
-		d->events = events;
-		d->capacity = capacity;
-	}
-	d->events[d->count++] = *e;
+	tally_buffer_append(&d->events, e, sizeof *e);
 	r->total++;
-	return true;
+	return !d->events.failed;
 }
 
 /* What a program that was there before us is in the middle of. */
@@ -338,9 +330,12 @@ static bool write_trace(struct recorder *r, struct tally_error *error)
 
 		if (d->known)
 			continue;
-		sort(d->events, d->count);
 		struct trace_program *p = &t.programs[t.program_count++];
-		*p = (struct trace_program){who, d->events, d->count, d->cursor.lost + d->over};
+		*p = (struct trace_program){.who = who,
+					    .events = (struct tally_trace_event *)d->events.data,
+					    .count = d->events.size / sizeof *p->events,
+					    .lost = d->cursor.lost + d->over};
+		sort(p->events, p->count);
 		if (who->report)
 			p->lost += tally_report_counter(who->report, TALLY_COUNT_TRACE_DROPPED) -
 				   d->dropped_before;
@@ -383,7 +378,7 @@ int tally_command_trace(int argc, char **argv)
 	if (!ok)
 		tally_error_print(&error, "tally trace");
 	for (unsigned i = 0; i < r.reading_count; i++)
-		free(r.readings[i].events);
+		tally_buffer_free(&r.readings[i].events);
 	free(r.readings);
 	tally_reports_close(&r.reports);
 	return ok ? r.child_status : 1;

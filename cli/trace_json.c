@@ -42,8 +42,7 @@ struct writer {
 	const struct trace *trace;
 	struct tally_buffer *out;
 	const char *separator;
-	struct span *spans; /* of all programs, by program and time */
-	size_t span_count;
+	struct tally_buffer spans; /* struct span of all programs, by program and time */
 	uint64_t flows;
 
 	/* Of the program that is being written. */
@@ -133,25 +132,22 @@ static const char *kernel(struct writer *w, uint32_t row)
 
 /* ------------------------------------------------------------------------------- who held whom */
 
-static bool add_span(struct writer *w, size_t *capacity, struct span span)
+static void add_span(struct writer *w, uint64_t begin, uint64_t end, unsigned index)
 {
-	if (w->span_count == *capacity) {
-		size_t more = *capacity ? 2 * *capacity : 64;
-		struct span *spans = realloc(w->spans, more * sizeof *spans);
-		if (!spans)
-			return false;
-		w->spans = spans;
-		*capacity = more;
-	}
-	w->spans[w->span_count++] = span;
-	return true;
+	const struct span span = {begin, end, index};
+
+	tally_buffer_append(&w->spans, &span, sizeof span);
+}
+
+static const struct span *spans(const struct writer *w, size_t *count)
+{
+	*count = w->spans.size / sizeof(struct span);
+	return (const struct span *)w->spans.data;
 }
 
 /* The spans in which programs were active, as far as the recording shows. */
 static void find_spans(struct writer *w)
 {
-	size_t capacity = 0;
-
 	for (unsigned i = 0; i < w->trace->program_count; i++) {
 		const struct trace_program *p = &w->trace->programs[i];
 		uint64_t since = 0;
@@ -166,13 +162,12 @@ static void find_spans(struct writer *w)
 					since = e->value && e->value < e->time_ns
 							? e->time_ns - e->value
 							: w->trace->begin_ns;
-				if (!add_span(w, &capacity, (struct span){since, e->time_ns, i}))
-					return;
+				add_span(w, since, e->time_ns, i);
 				since = 0;
 			}
 		}
-		if (since && !add_span(w, &capacity, (struct span){since, w->trace->end_ns, i}))
-			return;
+		if (since)
+			add_span(w, since, w->trace->end_ns, i);
 	}
 }
 
@@ -185,9 +180,11 @@ static const struct span *cause(const struct writer *w, uint64_t at)
 {
 	const struct tally_reported *held = w->program->who;
 	const struct span *best = NULL;
+	size_t count;
+	const struct span *all = spans(w, &count);
 
-	for (size_t i = 0; i < w->span_count; i++) {
-		const struct span *s = &w->spans[i];
+	for (size_t i = 0; i < count; i++) {
+		const struct span *s = &all[i];
 		const struct tally_reported *who = w->trace->programs[s->program].who;
 
 		if (s->program == w->index || who->priority <= held->priority || s->begin > at ||
@@ -496,12 +493,14 @@ static void program(struct writer *w)
 {
 	const struct trace_program *p = w->program;
 	uint64_t closed = 0, last_closed = 0;
+	size_t count;
+	const struct span *all = spans(w, &count);
 
 	name_program(w);
-	for (size_t i = 0; i < w->span_count; i++) {
-		if (w->spans[i].program != w->index)
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].program != w->index)
 			continue;
-		slice(w, ROW_ACTIVE, w->spans[i].begin, w->spans[i].end);
+		slice(w, ROW_ACTIVE, all[i].begin, all[i].end);
 		tally_buffer_print(w->out, ",\"name\":\"active\"}");
 	}
 	for (size_t n = 0; n < p->count; n++) {
@@ -586,6 +585,7 @@ void trace_json(const struct trace *trace, struct tally_buffer *out)
 		release_program(w);
 	}
 	summary(w);
-	free(w->spans);
+	out->failed |= w->spans.failed;
+	tally_buffer_free(&w->spans);
 	free(w);
 }
