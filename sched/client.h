@@ -107,7 +107,8 @@ bool tally_observer_open(struct tally_observer *observer, const char *socket, bo
 bool tally_observer_fetch(struct tally_observer *observer, const struct tally_slot *slot,
 			  struct tally_attachment *attachment, struct tally_error *error);
 /* Asks programs that join before `until_ns` to record what they do from their start on; holds for
- * at most five seconds, so ask again. False with an error when tallyd is gone. */
+ * at most five seconds, so ask again, and no longer than the observer is open. False with an error
+ * when tallyd is gone. */
 bool tally_observer_trace(struct tally_observer *observer, uint64_t until_ns,
 			  struct tally_error *error);
 void tally_observer_close(struct tally_observer *observer);

@@ -44,6 +44,7 @@ struct connection {
 	int pid;
 	unsigned slot;
 	uint64_t since_ns;
+	uint64_t trace_until_ns; /* OBSERVER: whoever joins before is to record; 0: no wish */
 	struct tally_daemon_member member; /* MEMBER: with what it left, which is ours to close */
 };
 
@@ -138,6 +139,17 @@ void tally_daemon_close(struct tally_daemon *daemon)
 	free(daemon);
 }
 
+/* Until when anybody who is connected wants recordings. */
+static void update_trace(struct tally_daemon *daemon)
+{
+	uint64_t until_ns = 0;
+
+	for (unsigned i = 0; i < CONNECTIONS; i++)
+		if (daemon->connections[i].trace_until_ns > until_ns)
+			until_ns = daemon->connections[i].trace_until_ns;
+	atomic_store(&daemon->members.board->trace_until_ns, until_ns);
+}
+
 static void drop(struct tally_daemon *daemon, struct connection *c, const char *why)
 {
 	const struct tally_daemon_hooks *hooks = daemon->options.hooks;
@@ -155,7 +167,10 @@ static void drop(struct tally_daemon *daemon, struct connection *c, const char *
 		close(c->socket);
 	if (c->process >= 0)
 		close(c->process);
+	bool traced = c->trace_until_ns;
 	*c = (struct connection){.socket = -1, .process = -1};
+	if (traced)
+		update_trace(daemon);
 }
 
 static void refuse(struct tally_daemon *daemon, struct connection *c, const char *why)
@@ -279,16 +294,16 @@ static void fetch(struct tally_daemon *daemon, struct connection *c, uint64_t jo
 		answer_with(daemon, c, TALLY_WIRE_NONE, -1, NOTHING);
 }
 
-/* Whoever asks has to ask again: it may be killed at any time. */
+/* The wish ends with the connection, and by itself: who asked may be stopped. */
 static void trace(struct tally_daemon *daemon, struct connection *c, uint64_t until_ns)
 {
-	_Atomic uint64_t *word = &daemon->members.board->trace_until_ns;
 	uint64_t most = tally_board_now() + TRACE_NS;
 
 	if (until_ns > most)
 		until_ns = most;
-	if (until_ns > atomic_load(word))
-		atomic_store(word, until_ns);
+	if (until_ns > c->trace_until_ns)
+		c->trace_until_ns = until_ns;
+	update_trace(daemon);
 	answer_with(daemon, c, TALLY_WIRE_NONE, -1, NOTHING);
 }
 

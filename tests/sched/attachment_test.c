@@ -264,8 +264,20 @@ static void test_who_joins_a_recording_knows(void **state)
 	assert_true(tally_observer_trace(&o, UINT64_MAX, NULL));
 	assert_in_range(tally_client_trace_until(client), now + 1000000000,
 			tally_board_now() + 10000000000);
-	tally_client_disconnect(client);
+	/* It ends with who wanted it, and not with another who did. */
+	struct tally_observer other;
+	observe(&other, h);
+	now = tally_board_now();
+	assert_true(tally_observer_trace(&other, now + 2000000000, NULL));
 	tally_observer_close(&o);
+	for (int i = 0; i < 5000 && tally_client_trace_until(client) != now + 2000000000; i++)
+		usleep(1000);
+	assert_int_equal(tally_client_trace_until(client), now + 2000000000);
+	tally_observer_close(&other);
+	for (int i = 0; i < 5000 && tally_client_trace_until(client); i++)
+		usleep(1000);
+	assert_int_equal(tally_client_trace_until(client), 0);
+	tally_client_disconnect(client);
 }
 
 int main(void)
