@@ -614,6 +614,30 @@ static void captures_are_left_alone(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
+/* A stream that Tally meets for the first time in a capture: what it would like to know of it must
+ * not be asked then. */
+static void a_stream_begins_with_a_capture(void **state)
+{
+	CUstream streams[2];
+	CUgraph graph;
+	size_t nodes;
+
+	for (int k = 0; k < 2; k++) {
+		OK(cuStreamCreate(&streams[k], k ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
+		OK(cuStreamBeginCapture_v2(streams[k], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+		OK(cuMemcpyAsync(other, memory, 8, streams[k]));
+		OK(cuMemsetD32Async(memory, 0, 1, streams[k]));
+		OK(cuStreamEndCapture(streams[k], &graph));
+		OK(cuGraphGetNodes(graph, NULL, &nodes));
+		assert_int_equal(nodes, 2);
+		OK(cuGraphDestroy(graph));
+		/* And it is met like any other afterwards. */
+		OK(cuMemcpyAsync(other, memory, 8, streams[k]));
+		OK(cuStreamSynchronize(streams[k]));
+		OK(cuStreamDestroy_v2(streams[k]));
+	}
+}
+
 static void two_hundred_streams(void **state)
 {
 	enum { STREAMS = 200 };
@@ -760,6 +784,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(changed_parameters_are_used),
 		cmocka_unit_test(whole_graphs_wait_at_the_gate),
 		cmocka_unit_test(captures_are_left_alone),
+		cmocka_unit_test(a_stream_begins_with_a_capture),
 		cmocka_unit_test(two_hundred_streams),
 		cmocka_unit_test(a_program_that_never_synchronises),
 	};

@@ -96,6 +96,9 @@ CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
 
 	if (!result && !flags)
 		result = CUDA_ERROR_INVALID_VALUE;
+	/* NVIDIA's driver 580 answers 900 and ends the capture, for this question alone. */
+	if (!result)
+		result = capture_refuse(stream);
 	if (!result)
 		*flags = stream->flags;
 	return result;

@@ -142,6 +142,11 @@ static struct tally_context *context_of_stream(CUstream handle, CUcontext now)
 	return c;
 }
 
+static bool captures_go_on(void)
+{
+	return atomic_load_explicit(&tally_process.captures, memory_order_relaxed) != 0;
+}
+
 struct tally_stream *tally_stream_look_up(CUstream handle)
 {
 	bool special = handle == CU_STREAM_LEGACY || handle == CU_STREAM_PER_THREAD;
@@ -160,9 +165,13 @@ struct tally_stream *tally_stream_look_up(CUstream handle)
 	if (!c)
 		return NULL;
 	s = find_stream(c, handle);
-	if (!s)
+	/* A stream that is met in its capture is left alone: the driver's answers to questions
+	 * about it (cuStreamGetFlags) end the capture. */
+	if (!s && !(captures_go_on() && tally_stream_captured(handle)))
 		s = create_stream(c, handle);
 	pthread_mutex_unlock(&c->device->lock);
+	if (!s)
+		return NULL;
 	*m = (struct tally_memory){handle, special ? now : NULL, age, s};
 	return s;
 }
