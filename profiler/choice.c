@@ -77,12 +77,16 @@ static uint64_t duration(const struct tally_known *k, enum tally_level level)
 	return 0;
 }
 
-/* How long one block runs, at most the whole launch. */
-static uint64_t block_ns(const struct tally_known *k, uint64_t whole_ns)
+/* How long one block runs, at most a whole launch: the same in every form, so the form that was
+ * measured shortest tells best. */
+static uint64_t block_ns(const struct tally_known *k)
 {
-	uint64_t waves = (k->blocks + wave_of(k) - 1) / wave_of(k);
+	uint64_t waves = (k->blocks + wave_of(k) - 1) / wave_of(k), whole = 0;
 
-	return whole_ns / or_else(waves, 1);
+	for (unsigned i = 0; i < TALLY_LEVELS; i++)
+		if (k->level[i].samples && (!whole || k->level[i].ns < whole))
+			whole = k->level[i].ns;
+	return whole / or_else(waves, 1);
 }
 
 uint32_t tally_slice_blocks(const struct tally_known *k, const struct tally_choice_options *o,
@@ -121,11 +125,11 @@ static void estimate(const struct tally_known *k, const struct tally_choice_opti
 		     enum tally_level level, struct form *f)
 {
 	const struct tally_level_known *l = &k->level[level];
-	uint64_t block;
+	uint64_t block = block_ns(k);
 
 	f->possible = level == TALLY_LEVEL_GATE || k->allowed & TALLY_LEVEL_BIT(level);
 	f->duration_ns = duration(k, level);
-	block = block_ns(k, f->duration_ns);
+
 	if (level == TALLY_LEVEL_SLICE) {
 		f->slice = tally_slice_blocks(k, o, skip_budget(o, block));
 		if (f->slice >= k->blocks)

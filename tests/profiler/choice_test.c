@@ -242,6 +242,11 @@ static void test_over_the_bound_the_price_counts(void **state)
 	stopped(&k, TALLY_LEVEL_GUARD, 100 * US);
 	k.current = (struct tally_choice){TALLY_LEVEL_PERSIST, TALLY_WHY_OVER_BOUND, 0};
 	expect(&k, PERSIST, OVER_BOUND);
+	/* A block takes as long in every form: the one that was disturbed less tells. */
+	k = kernel(264, 256, 132, TALLY_LEVEL_BIT(TALLY_LEVEL_GUARD));
+	measured(&k, TALLY_LEVEL_GATE, 500 * US);
+	measured(&k, TALLY_LEVEL_GUARD, 1100 * US);
+	expect(&k, GUARD, OVER_BOUND);
 }
 
 static void test_small_differences_do_not_flip(void **state)
