@@ -47,8 +47,9 @@ static inline CUfunction bench_function(const void *image, const char *name)
 enum {
 	BENCH_NO_DAEMON = 4,
 	BENCH_WAYS,
-	/* And while `tally trace` records: see bench_traced(). */
-	BENCH_TRACED_HIGH = BENCH_WAYS,
+	/* And with a log entry for each launch; while `tally trace` records: see bench_traced(). */
+	BENCH_GUARDED = BENCH_WAYS,
+	BENCH_TRACED_HIGH,
 	BENCH_TRACED,
 	BENCH_ALL_WAYS
 };

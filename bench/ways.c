@@ -13,6 +13,7 @@ const char *const bench_way_names[BENCH_ALL_WAYS] = {
 	"preloaded as high priority",
 	"preloaded as best effort",
 	"preloaded as best effort without tallyd",
+	"preloaded as best effort, every launch guarded",
 	"preloaded as high priority, traced",
 	"preloaded as best effort, traced",
 };
@@ -20,12 +21,13 @@ const char *const bench_way_names[BENCH_ALL_WAYS] = {
 const char *const *bench_way_environment(int way)
 {
 	static char preload[4096];
-	static const char *const environments[BENCH_ALL_WAYS][4] = {
+	static const char *const environments[BENCH_ALL_WAYS][5] = {
 		{"LD_PRELOAD", "TALLY_PRIORITY"},
 		{preload, "TALLY_PRIORITY"},
 		{preload, "TALLY_PRIORITY=high"},
 		{preload, "TALLY_PRIORITY=best-effort"},
 		{preload, "TALLY_PRIORITY=best-effort", "TALLY_SOCKET=/nonexistent/tallyd.sock"},
+		{preload, "TALLY_PRIORITY=best-effort", "TALLY_LEVEL=guard"},
 		{preload, "TALLY_PRIORITY=high"},
 		{preload, "TALLY_PRIORITY=best-effort"},
 	};

@@ -140,6 +140,17 @@ static bool worth_timing(const struct tally_configuration *c, uint64_t n, bool m
 	return n < 8 || (measure && (n < 32 || n % 1024 == 0 || ns > TALLY_UNIT_NS / 4));
 }
 
+/* Whether to choose anew before launch `n`: less often than the choice would have it where it had
+ * but one answer, or where the kernel is so short that choosing costs something. */
+static bool due(const struct tally_configuration *c, uint64_t n, bool stoppable)
+{
+	bool whole =
+		(atomic_load_explicit(&c->choice, memory_order_relaxed) & 0xff) == TALLY_LEVEL_GATE;
+
+	return tally_choice_due(n) &&
+	       (n < 32 || n % 1024 == 0 || (stoppable && (!whole || n % 256 == 0)));
+}
+
 void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_kernel *k,
 		const struct tally_dimensions *at, enum tally_reason barred)
 {
@@ -155,7 +166,7 @@ void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_ke
 	atomic_store_explicit(&c->launches, n + 1, memory_order_relaxed);
 	stoppable = tally_kernel_stoppable(k) && c->splits;
 	state = atomic_load_explicit(&k->state, memory_order_relaxed);
-	if (tally_choice_due(n) ||
+	if (due(c, n, stoppable) ||
 	    atomic_load_explicit(&c->kernel_state, memory_order_relaxed) != state) {
 		atomic_store_explicit(&c->kernel_state, state, memory_order_relaxed);
 		plan->measure = choose(d, c, stoppable && !barred,

@@ -248,10 +248,17 @@ static void nap(struct tally_device *d)
 	pthread_mutex_lock(&d->lock);
 }
 
+/* A thread that sleeps (CPU device) is woken for more than one short piece: waking it costs more
+ * than that. */
+static bool worth_waking(const struct tally_device *d)
+{
+	return !d->cpu || atomic_load(&d->queued_ns) <= tally_queue_limit() / 2;
+}
+
 /* Until there is room. */
 static void hold_back(struct tally_device *d, uint64_t ns)
 {
-	uint64_t began = tally_now(), until, when;
+	uint64_t began = tally_now(), until, when = UINT64_MAX;
 	bool whatever = false;
 	struct tally_stream *s;
 
@@ -261,7 +268,8 @@ static void hold_back(struct tally_device *d, uint64_t ns)
 	until = began + d->patience_ns;
 	for (;;) {
 		tally_queue_look(d);
-		if (reserve(d, ns, whatever || nearly_over(d, &when)))
+		if ((whatever || worth_waking(d)) &&
+		    reserve(d, ns, whatever || nearly_over(d, &when)))
 			break;
 		s = oldest(d);
 		if (!s) {

@@ -120,8 +120,8 @@ struct tally_context {
 struct tally_device {
 	CUdevice ordinal;
 	uint8_t uuid[16];
-	char name[64]; /* as the driver calls it */
-	bool cpu;      /* the CPU device: waiting threads must sleep, never spin */
+	char name[64];	  /* as the driver calls it */
+	_Atomic bool cpu; /* the CPU device: waiting threads must sleep, never spin */
 	struct tally_device *next;
 
 	struct tally_report *report; /* never NULL */
