@@ -87,6 +87,34 @@ for kernel in matmul_tiled math_library atomics_scopes shuffle_divergent prints 
 		done
 	done
 done
+
+# Debuggers and profilers show the user's lines, in what was transformed too.
+cat >lines.cu <<'END'
+__device__ int twice(int x) { return x * 2; }
+extern "C" __global__ void lines(const int *in, int *out, int n)
+{
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
+	if (i >= n)
+		return;
+	int v = in[i];
+	v = twice(v) + 1;
+	out[i] = v * v;
+}
+END
+"$TALLY_NVCC" -lineinfo -arch=compute_80 -ptx lines.cu -o lines.ptx 2>nvcc.log || { cat nvcc.log >&2; fail nvcc; }
+clang++-22 -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 --cuda-path="$(dirname "$(dirname "$TALLY_NVCC")")" \
+	-O2 -gline-tables-only -emit-llvm -c lines.cu -o lines.bc 2>clang.log || { cat clang.log >&2; fail clang; }
+for input in lines.ptx lines.bc; do
+	works $input --target sm_80 --transform slice,guard,persist --verify -o out.ptx
+	assemble out.ptx sm_80
+	grep -q '^	\.file	1 .*lines\.cu"' out.ptx || fail "$input: the file's name is lost"
+	for variant in '' '$slice_guard' '$persist'; do
+		sed -n "/\.entry lines$variant(/,/^}/p" out.ptx >variant.ptx
+		for line in 4 5 7 9; do
+			grep -q "^	\.loc	1 $line " variant.ptx || fail "$input: line $line is lost in lines$variant"
+		done
+	done
+done
 cat >program.cu <<'END'
 #include <cstdio>
 __global__ void scale(float *p, float f) { p[blockIdx.x * blockDim.x + threadIdx.x] *= f; }
