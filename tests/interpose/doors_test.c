@@ -1,102 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every door through which a program gives work to the device, one by one, with Tally's hooks, the
- * CPU device's driver and a real daemon (guard.sh starts it). In a program that may be stopped
- * ("best-effort") each has to wait behind a launch that was stopped; in one of high priority
- * ("high") each has to be announced. Then graphs, node by node and whole.
+ * Every door through which a program gives work to the device, one by one. In a program that may be
+ * stopped ("best-effort") each has to wait behind a launch that was stopped; in one of high
+ * priority ("high") each has to be announced. Then many streams, and a program that never waits.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/interpose/steps.h"
 
-#include <cmocka.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/cuda/interpose/kernels.h"
-#include "backends/cuda/interpose/resolve.h"
-#include "backends/cuda/interpose/state.h"
-#include "base/file.h"
-
-#define OK(call) assert_int_equal((call), CUDA_SUCCESS)
-
-enum { BLOCKS = 24, LONG_US = 1000 };
-
-static CUcontext context;
-static CUmodule module;
-static CUfunction step, empty;
-static struct tally_device *device;
-static struct tally_client *rival;
-
-static uint64_t stops(void)
-{
-	return atomic_load(&tally_slot(device)->stops);
-}
-
-/* --- a chain of launches whose result says how often and in which order its blocks ran --- */
-
-struct chain {
-	CUstream stream;
-	CUdeviceptr values, ran;
-	uint32_t expected[BLOCKS], launches;
-};
-
-static void chain_open(struct chain *c, CUstream stream)
-{
-	memset(c, 0, sizeof *c);
-	c->stream = stream;
-	OK(cuMemAlloc_v2(&c->values, sizeof c->expected));
-	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected));
-	OK(cuMemsetD32_v2(c->values, 0, BLOCKS));
-	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
-	OK(cuCtxSynchronize());
-}
-
-static void chain_expect(struct chain *c, uint32_t number)
-{
-	c->launches++;
-	for (unsigned b = 0; b < BLOCKS; b++)
-		c->expected[b] = c->expected[b] * 1664525u + 1013904223u + number;
-}
-
-static void chain_step(struct chain *c, uint32_t number, uint32_t us)
-{
-	void *pointers[] = {&c->values, &c->ran, &number, &us};
-
-	OK(cuLaunchKernel(step, BLOCKS, 1, 1, 1, 1, 1, 0, c->stream, pointers, NULL));
-	chain_expect(c, number);
-}
-
-/* How many blocks have run so far. */
-static uint32_t chain_ran(const struct chain *c)
-{
-	const volatile uint32_t *ran = (const uint32_t *)c->ran; /* host memory, on this device */
-	uint32_t sum = 0;
-
-	for (unsigned b = 0; b < BLOCKS; b++)
-		sum += ran[b];
-	return sum;
-}
-
-static void chain_close(struct chain *c)
-{
-	const uint32_t *ran = (const uint32_t *)c->ran;
-
-	OK(cuCtxSynchronize());
-	for (unsigned b = 0; b < BLOCKS; b++)
-		assert_int_equal(ran[b], c->launches);
-	assert_memory_equal((const void *)c->values, c->expected, sizeof c->expected);
-	OK(cuMemFree_v2(c->values));
-	OK(cuMemFree_v2(c->ran));
-}
-
 /* --- the doors --- */
 
-static CUdeviceptr memory, other;
 static void *pinned;
 static CUevent event;
 static CUgraphExec whole; /* a graph that has branches */
@@ -124,24 +40,6 @@ static CUresult copy_2d(CUstream s)
 				 .Height = 2};
 
 	return cuMemcpy2DAsync_v2(&c, s);
-}
-
-static const CUDA_MEMCPY3D *box(void)
-{
-	static CUDA_MEMCPY3D c;
-
-	c = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-			    .srcDevice = memory,
-			    .srcPitch = 16,
-			    .srcHeight = 2,
-			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-			    .dstDevice = other,
-			    .dstPitch = 16,
-			    .dstHeight = 2,
-			    .WidthInBytes = 8,
-			    .Height = 2,
-			    .Depth = 2};
-	return &c;
 }
 
 static CUresult peer_box(CUstream s)
@@ -233,7 +131,7 @@ static CUresult with_attributes(CUstream s)
 	DOOR(copy_over, cuMemcpyDtoDAsync_v2(other, memory, 8, s))                                 \
 	DOOR(copy_peer, cuMemcpyPeerAsync(other, context, memory, context, 8, s))                  \
 	DOOR(copy_2d, copy_2d(s))                                                                  \
-	DOOR(copy_3d, cuMemcpy3DAsync_v2(box(), s))                                                \
+	DOOR(copy_3d, cuMemcpy3DAsync_v2(some_copy(), s))                                          \
 	DOOR(copy_3d_peer, peer_box(s))                                                            \
 	DOOR(copy_batch, batch(s))                                                                 \
 	DOOR(allocate, allocate(s))                                                                \
@@ -262,7 +160,7 @@ DOORS
 	DOOR(copy_down, cuMemcpyDtoH_v2(pinned, memory, 8))                                        \
 	DOOR(copy_over, cuMemcpyDtoD_v2(other, memory, 8))                                         \
 	DOOR(copy_peer, cuMemcpyPeer(other, context, memory, context, 8))                          \
-	DOOR(copy_3d, cuMemcpy3D_v2(box()))
+	DOOR(copy_3d, cuMemcpy3D_v2(some_copy()))
 DOORS_NOW
 
 struct door {
@@ -303,7 +201,7 @@ static void stop_one(struct chain *c)
 {
 	uint64_t before = stops();
 
-	chain_step(c, 7, LONG_US);
+	chain_step(c, 7, LONG_US, false);
 	tally_client_set_active(rival, true);
 	for (unsigned i = 0; stops() == before && i < 10000; i++)
 		usleep(1000);
@@ -335,224 +233,9 @@ static void doors_wait_behind_what_was_stopped(void **state)
 			print_message("%s answered %d\n", p.door->name, p.result);
 		assert_int_equal(p.result, CUDA_SUCCESS);
 		OK(cuStreamSynchronize(c.stream));
-		chain_close(&c);
+		OK(cuCtxSynchronize());
+		chain_check(&c);
 	}
-	OK(cuStreamDestroy_v2(stream));
-}
-
-/* --- graphs --- */
-
-static CUgraphNode add_step(CUgraph graph, struct chain *c, uint32_t number, uint32_t us,
-			    const CUgraphNode *after, size_t count)
-{
-	void *pointers[] = {&c->values, &c->ran, &number, &us};
-	CUDA_KERNEL_NODE_PARAMS p = {.func = step,
-				     .gridDimX = BLOCKS,
-				     .gridDimY = 1,
-				     .gridDimZ = 1,
-				     .blockDimX = 1,
-				     .blockDimY = 1,
-				     .blockDimZ = 1,
-				     .kernelParams = pointers};
-	CUgraphNode node;
-
-	OK(cuGraphAddKernelNode_v2(&node, graph, after, count, &p));
-	return node;
-}
-
-enum { NODES = 8 };
-
-/* A chain of NODES steps numbered from `first`, a copy and a memset among them. */
-static CUgraph make_graph(struct chain *c, uint32_t first, uint32_t us, CUgraphNode *nodes)
-{
-	const CUDA_MEMSET_NODE_PARAMS fill = {
-		.dst = memory, .elementSize = 1, .value = 3, .width = 8, .height = 1};
-	CUgraphNode last = NULL;
-	CUgraph graph;
-
-	OK(cuGraphCreate(&graph, 0));
-	for (uint32_t i = 0; i < NODES; i++) {
-		nodes[i] = last = add_step(graph, c, first + i, us, &last, i != 0);
-		if (i == 2)
-			OK(cuGraphAddMemcpyNode(&last, graph, &last, 1, box(), context));
-		if (i == 4)
-			OK(cuGraphAddMemsetNode(&last, graph, &last, 1, &fill, context));
-	}
-	return graph;
-}
-
-static void chain_expect_graph(struct chain *c, uint32_t first)
-{
-	for (uint32_t i = 0; i < NODES; i++)
-		chain_expect(c, first + i);
-}
-
-struct launching {
-	CUgraphExec exec;
-	CUstream stream;
-	CUresult result;
-};
-
-static void *launch_graph(void *argument)
-{
-	struct launching *l = argument;
-
-	OK(cuCtxSetCurrent(context));
-	l->result = cuGraphLaunch(l->exec, l->stream);
-	return NULL;
-}
-
-/* Waits until nothing runs any more, though nobody synchronises. Returns the blocks that ran. */
-static uint32_t settled(const struct chain *c)
-{
-	uint32_t ran = chain_ran(c), again;
-
-	for (unsigned i = 0; i < 200; i++, ran = again) {
-		usleep(20 * LONG_US);
-		again = chain_ran(c);
-		if (again == ran)
-			break;
-	}
-	return ran;
-}
-
-/* A graph gives way in the middle, and goes on where it was. */
-static void graphs_stop_between_nodes(void **state)
-{
-	CUgraphNode nodes[NODES];
-	struct launching l;
-	struct chain c;
-	pthread_t thread;
-	uint32_t ran;
-
-	OK(cuStreamCreate(&l.stream, CU_STREAM_NON_BLOCKING));
-	chain_open(&c, l.stream);
-	CUgraph graph = make_graph(&c, 10, LONG_US, nodes);
-	OK(cuGraphInstantiateWithFlags(&l.exec, graph, 0));
-	OK(cuGraphDestroy(graph));
-	for (unsigned round = 0; round < 3; round++) {
-		uint32_t before = chain_ran(&c);
-
-		pthread_create(&thread, NULL, launch_graph, &l);
-		while (chain_ran(&c) < before + BLOCKS + 3)
-			usleep(100);
-		tally_client_set_active(rival, true);
-		ran = settled(&c);
-		assert_true(ran < before + NODES * BLOCKS);
-		tally_client_set_active(rival, false);
-		pthread_join(thread, NULL);
-		OK(l.result);
-		OK(cuStreamSynchronize(l.stream));
-		chain_expect_graph(&c, 10);
-	}
-	OK(cuGraphExecDestroy(l.exec));
-	chain_close(&c);
-	OK(cuStreamDestroy_v2(l.stream));
-}
-
-static void *restless(void *stop)
-{
-	unsigned seed = 3;
-
-	while (!atomic_load((_Atomic bool *)stop)) {
-		tally_client_set_active(rival, true);
-		usleep((useconds_t)(rand_r(&seed) % 300));
-		tally_client_set_active(rival, false);
-		usleep((useconds_t)(rand_r(&seed) % 900));
-	}
-	return NULL;
-}
-
-/* One executable graph in two streams, its parameters changed in every way there is, a rival that
- * comes and goes: each launch does what the graph said when it was launched, and after the one
- * before. */
-static void changes_of_graphs_are_seen(void **state)
-{
-	CUgraphNode nodes[NODES], first[NODES];
-	_Atomic bool stop = false;
-	CUgraphExecUpdateResultInfo info;
-	CUstream streams[2];
-	CUgraphExec exec;
-	CUgraph graph, next;
-	pthread_t thread;
-	struct chain c;
-
-	for (unsigned i = 0; i < 2; i++)
-		OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
-	pthread_create(&thread, NULL, restless, &stop);
-	for (unsigned way = 0; way < 3; way++) {
-		chain_open(&c, NULL);
-		graph = make_graph(&c, 0, 20, first);
-		OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-		for (uint32_t round = 0; round < 30; round++) {
-			uint32_t number = round * 100, us = 20;
-			void *pointers[] = {&c.values, &c.ran, &number, &us};
-			CUDA_KERNEL_NODE_PARAMS p;
-
-			OK(cuGraphLaunch(exec, streams[round % 2]));
-			chain_expect_graph(&c, way == 0 ? (round ? (round - 1) * 100 : 0) : 0);
-			if (way == 0) { /* all nodes at once */
-				next = make_graph(&c, number, us, nodes);
-				OK(cuGraphExecUpdate_v2(exec, next, &info));
-				OK(cuGraphDestroy(next));
-			} else if (way == 1 && round == 10) { /* one, back to what it was */
-				OK(cuGraphKernelNodeGetParams_v2(first[3], &p));
-				OK(cuGraphExecKernelNodeSetParams_v2(exec, first[3], &p));
-			} else if (way == 2 && round == 10) { /* one that does the same work */
-				number = 3;
-				OK(cuGraphKernelNodeGetParams_v2(first[3], &p));
-				p.kernelParams = pointers;
-				OK(cuGraphExecKernelNodeSetParams_v2(exec, first[3], &p));
-			}
-		}
-		OK(cuStreamSynchronize(streams[0]));
-		OK(cuStreamSynchronize(streams[1]));
-		OK(cuGraphExecDestroy(exec));
-		OK(cuGraphDestroy(graph));
-		chain_close(&c);
-	}
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	for (unsigned i = 0; i < 2; i++)
-		OK(cuStreamDestroy_v2(streams[i]));
-}
-
-/* A parameter that was changed in the executable graph alone. */
-static void changed_parameters_are_used(void **state)
-{
-	CUgraphNode nodes[NODES];
-	struct chain c, d;
-	CUgraphExec exec;
-	CUstream stream;
-
-	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	chain_open(&c, stream);
-	chain_open(&d, stream);
-	CUgraph graph = make_graph(&c, 1, 200, nodes);
-	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-	OK(cuGraphLaunch(exec, stream));
-	chain_expect_graph(&c, 1);
-	/* The last node works on the other chain now. */
-	uint32_t number = 77, us = 10;
-	void *pointers[] = {&d.values, &d.ran, &number, &us};
-	CUDA_KERNEL_NODE_PARAMS p;
-	OK(cuGraphKernelNodeGetParams_v2(nodes[NODES - 1], &p));
-	p.kernelParams = pointers;
-	OK(cuGraphExecKernelNodeSetParams_v2(exec, nodes[NODES - 1], &p));
-	OK(cuGraphLaunch(exec, stream));
-	for (uint32_t i = 0; i < NODES - 1; i++)
-		chain_expect(&c, 1 + i);
-	chain_expect(&d, 77);
-	/* And is switched off. */
-	OK(cuGraphNodeSetEnabled(exec, nodes[NODES - 1], 0));
-	OK(cuGraphLaunch(exec, stream));
-	for (uint32_t i = 0; i < NODES - 1; i++)
-		chain_expect(&c, 1 + i);
-	OK(cuStreamSynchronize(stream));
-	OK(cuGraphExecDestroy(exec));
-	OK(cuGraphDestroy(graph));
-	chain_close(&c);
-	chain_close(&d);
 	OK(cuStreamDestroy_v2(stream));
 }
 
@@ -577,73 +260,10 @@ static void whole_graphs_wait_at_the_gate(void **state)
 	OK(cuStreamDestroy_v2(p.stream));
 }
 
-/* Work that is captured is not held up, and comes out right under a restless rival. */
-static void captures_are_left_alone(void **state)
-{
-	_Atomic bool stop = false;
-	CUgraphExec exec;
-	CUstream stream;
-	pthread_t thread;
-	CUgraph graph;
-	struct chain c;
-
-	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	chain_open(&c, stream);
-	tally_client_set_active(rival, true);
-	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-	for (uint32_t i = 0; i < NODES; i++)
-		chain_step(&c, i, 100);
-	OK(cuMemcpyAsync(other, memory, 8, stream));
-	OK(cuStreamEndCapture(stream, &graph));
-	tally_client_set_active(rival, false);
-	memset(c.expected, 0, sizeof c.expected); /* nothing ran yet */
-	c.launches = 0;
-	assert_int_equal(chain_ran(&c), 0);
-	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-	OK(cuGraphDestroy(graph));
-	pthread_create(&thread, NULL, restless, &stop);
-	for (unsigned i = 0; i < 20; i++) {
-		OK(cuGraphLaunch(exec, stream));
-		chain_expect_graph(&c, 0);
-	}
-	OK(cuStreamSynchronize(stream));
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	OK(cuGraphExecDestroy(exec));
-	chain_close(&c);
-	OK(cuStreamDestroy_v2(stream));
-}
-
-/* A stream that Tally meets for the first time in a capture: what it would like to know of it must
- * not be asked then. */
-static void a_stream_begins_with_a_capture(void **state)
-{
-	CUstream streams[2];
-	CUgraph graph;
-	size_t nodes;
-
-	for (int k = 0; k < 2; k++) {
-		OK(cuStreamCreate(&streams[k], k ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING));
-		OK(cuStreamBeginCapture_v2(streams[k], CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-		OK(cuMemcpyAsync(other, memory, 8, streams[k]));
-		OK(cuMemsetD32Async(memory, 0, 1, streams[k]));
-		OK(cuStreamEndCapture(streams[k], &graph));
-		OK(cuGraphGetNodes(graph, NULL, &nodes));
-		assert_int_equal(nodes, 2);
-		OK(cuGraphDestroy(graph));
-		/* And it is met like any other afterwards. */
-		OK(cuMemcpyAsync(other, memory, 8, streams[k]));
-		OK(cuStreamSynchronize(streams[k]));
-		OK(cuStreamDestroy_v2(streams[k]));
-	}
-}
-
 static void two_hundred_streams(void **state)
 {
 	enum { STREAMS = 200 };
 	static struct chain chains[STREAMS];
-	_Atomic bool stop = false;
-	pthread_t thread;
 
 	for (unsigned i = 0; i < STREAMS; i++) {
 		CUstream stream;
@@ -651,17 +271,17 @@ static void two_hundred_streams(void **state)
 		OK(cuStreamCreate(&stream, i % 2 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT));
 		chain_open(&chains[i], stream);
 	}
-	pthread_create(&thread, NULL, restless, &stop);
+	rival_begins(3);
 	for (uint32_t round = 0; round < 5; round++)
 		for (unsigned i = 0; i < STREAMS; i++)
-			chain_step(&chains[i], round, 2);
+			chain_step(&chains[i], round, 2, false);
 	OK(cuCtxSynchronize());
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
+	rival_ends();
 	for (unsigned i = 0; i < STREAMS; i++) {
 		CUstream stream = chains[i].stream;
 
-		chain_close(&chains[i]);
+		OK(cuCtxSynchronize());
+		chain_check(&chains[i]);
 		OK(cuStreamDestroy_v2(stream));
 	}
 }
@@ -669,22 +289,20 @@ static void two_hundred_streams(void **state)
 /* Nobody ever waits: the work is done all the same, stops and all. */
 static void a_program_that_never_synchronises(void **state)
 {
-	_Atomic bool stop = false;
 	CUstream stream;
-	pthread_t thread;
 	struct chain c;
 
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
-	pthread_create(&thread, NULL, restless, &stop);
+	rival_begins(3);
 	for (uint32_t i = 0; i < 100; i++)
-		chain_step(&c, i, 20);
+		chain_step(&c, i, 20, false);
 	for (unsigned i = 0; chain_ran(&c) < 100 * BLOCKS && i < 20000; i++)
 		usleep(1000);
 	assert_int_equal(chain_ran(&c), 100 * BLOCKS);
-	atomic_store(&stop, true);
-	pthread_join(thread, NULL);
-	chain_close(&c);
+	rival_ends();
+	OK(cuCtxSynchronize());
+	chain_check(&c);
 	OK(cuStreamDestroy_v2(stream));
 }
 
@@ -714,8 +332,6 @@ static void doors_are_announced(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
-/* --- */
-
 static void make_things(void)
 {
 	CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -723,8 +339,6 @@ static void make_things(void)
 	CUgraphNode root, branch;
 	CUgraph graph;
 
-	OK(cuMemAlloc_v2(&memory, 4096));
-	OK(cuMemAlloc_v2(&other, 4096));
 	OK(cuMemHostAlloc(&pinned, 4096, 0));
 	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	OK(cuMemPoolCreate(&pool, &props));
@@ -745,32 +359,7 @@ static void make_things(void)
 
 static int setup(void **state)
 {
-	struct tally_buffer image = {0};
-	struct tally_error error = {0};
-	struct tally_client_options options = {.priority = 1000, .name = "rival"};
-	CUdevice ordinal;
-
-	OK(cuInit(0));
-	OK(cuDeviceGet(&ordinal, 0));
-	OK(cuDevicePrimaryCtxRetain(&context, ordinal));
-	OK(cuCtxSetCurrent(context));
-	assert_true(tally_file_read(TALLY_BUILD_DIR "/tests/interpose/guard_kernels.so", &image,
-				    &error));
-	OK(cuModuleLoadData(&module, image.data));
-	tally_buffer_free(&image);
-	/* As if the compiler had made it from something. */
-	struct tally_module *m = tally_module_add(module, false, NULL);
-	assert_non_null(m);
-	atomic_store(&m->variants, module);
-	tally_module_is(m, TALLY_MODULE_STOPPABLE, TALLY_WHY_NONE);
-	OK(cuModuleGetFunction(&step, module, "step"));
-	OK(cuModuleGetFunction(&empty, module, "empty"));
-	device = tally_device_of(ordinal);
-	assert_non_null(device);
-	assert_non_null(atomic_load(&device->client));
-	memcpy(options.device, device->uuid, sizeof options.device);
-	rival = tally_client_connect(&options, &error);
-	assert_non_null(rival);
+	steps_setup(state);
 	make_things();
 	return 0;
 }
@@ -779,12 +368,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest best_effort[] = {
 		cmocka_unit_test(doors_wait_behind_what_was_stopped),
-		cmocka_unit_test(graphs_stop_between_nodes),
-		cmocka_unit_test(changes_of_graphs_are_seen),
-		cmocka_unit_test(changed_parameters_are_used),
 		cmocka_unit_test(whole_graphs_wait_at_the_gate),
-		cmocka_unit_test(captures_are_left_alone),
-		cmocka_unit_test(a_stream_begins_with_a_capture),
 		cmocka_unit_test(two_hundred_streams),
 		cmocka_unit_test(a_program_that_never_synchronises),
 	};

@@ -17,11 +17,6 @@
 
 enum { MAX_STREAMS = 40 };
 
-static uint64_t stops(void)
-{
-	return atomic_load(&tally_slot(device)->stops);
-}
-
 /* Runs `rounds` launches in each of `count` chains under the rival, and more until it was stopped
  * often enough. */
 static void stress(struct chain *chains, unsigned count, unsigned rounds, uint32_t work)

@@ -11,6 +11,7 @@
 
 CUcontext context;
 CUfunction step, empty;
+CUdeviceptr memory, other;
 struct tally_device *device;
 
 CUmodule load_steps(bool stoppable)
@@ -90,6 +91,13 @@ void chain_open(struct chain *c, CUstream stream)
 	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
 }
 
+void chain_expect(struct chain *c, uint32_t number)
+{
+	c->launches++;
+	for (unsigned b = 0; b < BLOCKS; b++)
+		c->expected[b] = turn(c->expected[b], number);
+}
+
 void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
 {
 	struct {
@@ -105,9 +113,18 @@ void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
 	OK(cuLaunchKernel(c->step, c->flat ? BLOCKS : BLOCKS / 6, c->flat ? 1 : 3, c->flat ? 1 : 2,
 			  1, 1, 1, 0, c->stream, packed ? NULL : pointers, packed ? extra : NULL));
 	memset(&p, 0xee, sizeof p); /* the caller's copy is the caller's */
-	c->launches++;
+	chain_expect(c, number);
+}
+
+uint32_t chain_ran(const struct chain *c)
+{
+	const volatile uint32_t *ran =
+		(const uint32_t *)c->ran; /* the host's own, on this device */
+	uint32_t sum = 0;
+
 	for (unsigned b = 0; b < BLOCKS; b++)
-		c->expected[b] = turn(c->expected[b], number);
+		sum += ran[b];
+	return sum;
 }
 
 void chain_check(struct chain *c)
@@ -121,6 +138,29 @@ void chain_check(struct chain *c)
 	assert_memory_equal(got, c->expected, sizeof got);
 	OK(cuMemFree_v2(c->values));
 	OK(cuMemFree_v2(c->ran));
+}
+
+uint64_t stops(void)
+{
+	return atomic_load(&tally_slot(device)->stops);
+}
+
+const CUDA_MEMCPY3D *some_copy(void)
+{
+	static CUDA_MEMCPY3D c;
+
+	c = (CUDA_MEMCPY3D){.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .srcDevice = memory,
+			    .srcPitch = 16,
+			    .srcHeight = 2,
+			    .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+			    .dstDevice = other,
+			    .dstPitch = 16,
+			    .dstHeight = 2,
+			    .WidthInBytes = 8,
+			    .Height = 2,
+			    .Depth = 2};
+	return &c;
 }
 
 int steps_setup(void **state)
@@ -139,5 +179,7 @@ int steps_setup(void **state)
 	assert_non_null(device);
 	assert_non_null(atomic_load(&device->client));
 	rival_connect();
+	OK(cuMemAlloc_v2(&memory, 4096));
+	OK(cuMemAlloc_v2(&other, 4096));
 	return 0;
 }

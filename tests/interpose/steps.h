@@ -31,6 +31,13 @@ extern struct tally_device *device;
  */
 CUmodule load_steps(bool stoppable);
 
+/* Launches of this program that were stopped so far. */
+uint64_t stops(void);
+
+/* Some device memory, 4 KiB each, and a copy from one to the other. */
+extern CUdeviceptr memory, other;
+const CUDA_MEMCPY3D *some_copy(void);
+
 /* The rival ------------------------------------------------------------------------------------ */
 
 extern struct tally_client *rival;
@@ -54,6 +61,10 @@ struct chain {
 void chain_open(struct chain *c, CUstream stream);
 /* `work`: microseconds of each block. */
 void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed);
+/* A launch of it that somebody else made, or will make. */
+void chain_expect(struct chain *c, uint32_t number);
+/* How many blocks have run so far; nothing is waited for. */
+uint32_t chain_ran(const struct chain *c);
 /* Waits for the chain, and sees that each launch ran once and in its turn. */
 void chain_check(struct chain *c);
 

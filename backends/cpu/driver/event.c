@@ -108,6 +108,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
 	const unsigned known =
 		CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+	static atomic_bool said;
 	struct context *context;
 	CUresult result = context_current(&context, true);
 
@@ -116,7 +117,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 	if (!phEvent || Flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS)
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return driver_unsupported("events for several processes", &said);
 	struct event *event = calloc(1, sizeof *event);
 	if (!event || !handle_add(event, HANDLE_EVENT)) {
 		free(event);

@@ -197,11 +197,13 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
+	static atomic_bool said;
+
 	REQUIRE_INIT();
 	if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-		return CUDA_ERROR_NOT_SUPPORTED;
+		return driver_unsupported("memory pools for several processes", &said);
 	struct pool *made = calloc(1, sizeof *made);
 	if (!made || !handle_add(made, HANDLE_POOL)) {
 		free(made);

@@ -33,6 +33,7 @@ struct list {
 	struct node *nodes;
 	size_t count, capacity;
 	bool chain;	/* each follows the one before */
+	bool calls;	/* a function of the program has something behind it */
 	bool stoppable; /* every kernel is known to have a stoppable form */
 };
 
@@ -109,6 +110,8 @@ static struct node *add(struct list *l, CUgraphNodeType type)
 		l->nodes = grown;
 		l->capacity = more;
 	}
+	if (l->count && l->nodes[l->count - 1].type == CU_GRAPH_NODE_TYPE_HOST)
+		l->calls = true;
 	l->nodes[l->count] = (struct node){.type = type};
 	return &l->nodes[l->count++];
 }
@@ -353,8 +356,10 @@ static CUcontext only_context(void)
 static bool read(struct list *l, CUgraph graph)
 {
 	*l = (struct list){.chain = true};
+	/* A function may wait for what the program does after the launch; but launches behind it
+	 * would keep the program in the launch (the depth limit). */
 	if (read_graph(l, graph, 0) &&
-	    (l->chain || tally_process.config.graphs == TALLY_GRAPHS_NODES))
+	    ((l->chain && !l->calls) || tally_process.config.graphs == TALLY_GRAPHS_NODES))
 		return true;
 	list_free(l);
 	return false;

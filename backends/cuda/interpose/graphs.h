@@ -3,9 +3,9 @@
  * Executable graphs of a program that may be stopped. The driver runs a graph as one piece, which
  * nobody can hold up. So Tally reads the graph when it is instantiated, and where it is a chain of
  * nodes that can be given to the driver one by one just as well (kernels that can be stopped,
- * copies, memsets, host functions) a launch does that instead: each node then goes through the door
- * that it would have come through without a graph. Everything else, and what is short anyway, is
- * launched whole.
+ * copies, memsets, a host function at the end) a launch does that instead: each node then goes
+ * through the door that it would have come through without a graph. Everything else, and what is
+ * short anyway, is launched whole.
  *
  * What a node does may change afterwards: cuGraphExecUpdate is read anew; any other change makes
  * the executable graph one that is launched whole for the rest of its life.
