@@ -82,3 +82,86 @@ CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version, c
 				    : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 	return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+
+/* What images_test loads: every image has two kernels and their stoppable forms. The linker makes
+ * "machine code" of whatever it is given. */
+const void *driver_loaded; /* the last image */
+
+static char module;
+static const char *const functions[] = {"one", "one$slice_guard", "two", "two$slice_guard"};
+static struct {
+	unsigned char head[64];
+	char text[32];
+} linked = {{0x7f, 'E', 'L', 'F', 2, 1, 1}, "machine code"};
+
+CUresult cuCtxGetDevice(CUdevice *device)
+{
+	*device = 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device)
+{
+	*value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule *loaded, const void *image)
+{
+	driver_loaded = image;
+	*loaded = (CUmodule)&module;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule loaded)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunctionCount(unsigned int *count, CUmodule of)
+{
+	*count = 4;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuModuleEnumerateFunctions(CUfunction *list, unsigned int count, CUmodule of)
+{
+	for (unsigned i = 0; i < count && i < 4; i++)
+		list[i] = (CUfunction)&functions[i];
+	return CUDA_SUCCESS;
+}
+
+CUresult cuFuncGetName(const char **name, CUfunction function)
+{
+	*name = *(const char *const *)function;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkCreate_v2(unsigned int count, CUjit_option *options, void **values,
+			 CUlinkState *state)
+{
+	*state = (CUlinkState)&linked;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t size,
+			  const char *name, unsigned int count, CUjit_option *options,
+			  void **values)
+{
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkComplete(CUlinkState state, void **code, size_t *size)
+{
+	/* A cubin: ELF64, e_machine 190, nothing but its header. */
+	linked.head[18] = 190;
+	linked.head[52] = 64;
+	*code = &linked;
+	*size = sizeof linked.head;
+	return CUDA_SUCCESS;
+}
+
+CUresult cuLinkDestroy(CUlinkState state)
+{
+	return CUDA_SUCCESS;
+}

@@ -247,7 +247,7 @@ static void launches_are_timed(void **state)
 	assert_int_equal(known.current.level, TALLY_LEVEL_GATE);
 }
 
-/* Graphs, copies and memsets count too, and leave nothing behind. */
+/* Copies and memsets count too, and leave nothing behind. */
 static void copies_count(void **state)
 {
 	enum { BYTES = 1 << 20 };
@@ -270,6 +270,47 @@ static void copies_count(void **state)
 	assert_int_equal(atomic_load(&device->queued_ns), 0);
 	OK(cuMemFree_v2(a));
 	OK(cuMemFree_v2(b));
+}
+
+/* So does a graph, as a whole, by what its launches before have taken. */
+static void graphs_count(void **state)
+{
+	struct tally_report *report = device->report;
+	uint64_t before = atomic_load(&report->counters[TALLY_COUNT_GRAPHS]), most = 0;
+	CUgraphExec executable;
+	CUgraph graph;
+	CUstream stream;
+	struct chain c;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	c.step = whole;
+	OK(cuCtxSynchronize());
+	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	chain_step(&c, 1, 100, false);
+	OK(cuStreamEndCapture(stream, &graph));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	c.launches = 0;
+	memset(c.expected, 0, sizeof c.expected);
+	for (unsigned i = 0; i < 12; i++) {
+		uint64_t queued;
+
+		OK(cuGraphLaunch(executable, stream));
+		queued = atomic_load(&device->queued_ns);
+		if (i > 8 && queued > most)
+			most = queued;
+		chain_expect(&c, 1);
+	}
+	OK(cuStreamSynchronize(stream));
+	/* 24 blocks of 100 us on two workers. */
+	print_message("a graph of 1200 us was predicted to take %lu us\n",
+		      (unsigned long)most / 1000);
+	assert_true(most >= 600 * 1000);
+	assert_int_equal(atomic_load(&report->counters[TALLY_COUNT_GRAPHS]), before + 12);
+	chain_check(&c);
+	OK(cuGraphExecDestroy(executable));
+	OK(cuGraphDestroy(graph));
+	OK(cuStreamDestroy_v2(stream));
 }
 
 /* Levels --------------------------------------------------------------------------------------- */
@@ -580,6 +621,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(short_launches_are_batched),
 		cmocka_unit_test(launches_are_timed),
 		cmocka_unit_test(copies_count),
+		cmocka_unit_test(graphs_count),
 		cmocka_unit_test(order_holds_whatever_runs),
 		cmocka_unit_test(mixing_is_no_fence),
 		cmocka_unit_test(the_choice_is_followed),

@@ -20,13 +20,13 @@ enum { UNKNOWN, STOPPABLE, WHOLE };
  * that is gone has no handle. */
 static _Atomic(struct tally_kernel *) buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tally_module *modules; /* those that are gone are not among them */
+static struct tally_module *modules, *gone; /* that are loaded, that were */
 
 void tally_kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(buckets, 0, sizeof buckets);
-	modules = NULL;
+	modules = gone = NULL;
 }
 
 static _Atomic(struct tally_kernel *) *bucket(const void *handle)
@@ -135,6 +135,8 @@ struct tally_module *tally_module_forget(void *handle)
 		forget_kernels(m);
 		atomic_store(&m->handle, NULL);
 		*p = m->next;
+		m->next = gone;
+		gone = m;
 	}
 	pthread_mutex_unlock(&lock);
 	return module;
