@@ -130,14 +130,18 @@ static void **copy_parameters(CUfunction function, void **list, void **extra)
 	const uint8_t *packed = list ? NULL : packed_of(extra);
 	size_t offset, size, bytes = 0;
 	unsigned count = 0;
+	CUresult result;
 	void **copy;
 
-	while (count < MOST_PARAMS &&
-	       !TALLY_DRIVER(cuFuncGetParamInfo)(function, count, &offset, &size)) {
+	for (;; count++) {
+		result = TALLY_DRIVER(cuFuncGetParamInfo)(function, count, &offset, &size);
+		if (result || count == MOST_PARAMS)
+			break;
 		bytes += (size + 15) & ~(size_t)15;
-		count++;
 	}
-	if (count && !list && !packed)
+	/* Behind the last one the index is invalid. Anything else is a driver that does not tell.
+	 */
+	if (result != CUDA_ERROR_INVALID_VALUE || (count && !list && !packed))
 		return NULL;
 	size_t head = (count * sizeof(void *) + 15) & ~(size_t)15;
 	copy = malloc(head + bytes + 16);
@@ -489,7 +493,7 @@ static bool stoppable(struct list *l)
 static bool worth_it(struct list *l)
 {
 	return tally_process.config.graphs == TALLY_GRAPHS_NODES ||
-	       (predicted(l) > tally_queue_limit() && stoppable(l));
+	       (stoppable(l) && predicted(l) > tally_queue_limit());
 }
 
 static CUresult launch_fill(const CUDA_MEMSET_NODE_PARAMS *p, CUstream stream)
