@@ -221,23 +221,17 @@ cudaError_t CUDARTAPI cudaDeviceReset(void)
 cudaError_t CUDARTAPI cudaDeviceEnablePeerAccess(int peer, unsigned flags)
 {
 	CUcontext context;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_primary_context(peer, &context);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_primary_context(peer, &context));
 	return cudart_result(cudart_driver.cuCtxEnablePeerAccess(context, flags));
 }
 
 cudaError_t CUDARTAPI cudaDeviceDisablePeerAccess(int peer)
 {
 	CUcontext context;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_primary_context(peer, &context);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_primary_context(peer, &context));
 	return cudart_result(cudart_driver.cuCtxDisablePeerAccess(context));
 }

@@ -80,9 +80,7 @@ cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, 
 	CUDART_ENTER();
 	error = cudart_primary_context(to_device, &to_context);
 	if (error == cudaSuccess)
-		error = cudart_primary_context(from_device, &from_context);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+		CUDART_TRY(cudart_primary_context(from_device, &from_context));
 	return cudart_result(cudart_driver.cuMemcpyPeer((CUdeviceptr)to, to_context,
 							(CUdeviceptr)from, from_context, bytes));
 }
@@ -96,9 +94,7 @@ cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *to, int to_device, const void *f
 	CUDART_ENTER();
 	error = cudart_primary_context(to_device, &to_context);
 	if (error == cudaSuccess)
-		error = cudart_primary_context(from_device, &from_context);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+		CUDART_TRY(cudart_primary_context(from_device, &from_context));
 	return cudart_result(cudart_driver.cuMemcpyPeerAsync(
 		(CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes, stream));
 }
@@ -248,9 +244,7 @@ static cudaError_t copy_peer_box(const struct cudaMemcpy3DPeerParms *box, cudaSt
 	CUDART_ENTER();
 	error = cudart_primary_context(box->dstDevice, &to);
 	if (error == cudaSuccess)
-		error = cudart_primary_context(box->srcDevice, &from);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+		CUDART_TRY(cudart_primary_context(box->srcDevice, &from));
 	driver = (CUDA_MEMCPY3D_PEER){
 		.srcXInBytes = box->srcPos.x,
 		.srcY = box->srcPos.y,
@@ -295,13 +289,10 @@ CUDART_PTSZ(cudaMemcpy3DPeerAsync, (const struct cudaMemcpy3DPeerParms *box, cud
 cudaError_t cudart_place_in_symbol(const void *symbol, size_t bytes, size_t offset, void **address)
 {
 	CUdeviceptr base;
-	cudaError_t error;
 	size_t size;
 
 	CUDART_ENTER();
-	error = cudart_variable(symbol, &base, &size);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_variable(symbol, &base, &size));
 	CUDART_REQUIRE(offset <= size && bytes <= size - offset);
 	*address = (void *)(base + offset);
 	return cudaSuccess;

@@ -123,12 +123,9 @@ static CUcontext current(void)
 	cudaError_t CUDARTAPI name(kind##_PARAMS, INSIDE parameters)                               \
 	{                                                                                          \
 		type params;                                                                       \
-		cudaError_t error;                                                                 \
                                                                                                    \
 		CUDART_ENTER();                                                                    \
-		error = make;                                                                      \
-		if (error != cudaSuccess)                                                          \
-			return cudart_fail(error);                                                 \
+		CUDART_TRY(make);                                                                  \
 		return cudart_result(cudart_driver.call);                                          \
 	}
 
@@ -270,13 +267,10 @@ cudaError_t CUDARTAPI cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
 				       struct cudaGraphNodeParams *from)
 {
 	CUgraphNodeParams params;
-	cudaError_t error;
 	CUresult result;
 
 	CUDART_ENTER();
-	error = any_params(from, &params);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(any_params(from, &params));
 	result = cudart_driver.cuGraphAddNode(node, graph, before, (const CUgraphEdgeData *)edges,
 					      count, &params);
 	/* What the driver gives back. */

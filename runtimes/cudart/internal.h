@@ -122,6 +122,14 @@ void cudart_registry_fork(bool before);
 					     : error_;                                             \
 	}
 
+/* Leave with the error of a call of ours when it has one. */
+#define CUDART_TRY(call)                                                                           \
+	do {                                                                                       \
+		cudaError_t try_ = (call);                                                         \
+		if (try_ != cudaSuccess)                                                           \
+			return cudart_fail(try_);                                                  \
+	} while (0)
+
 #define CUDART_REQUIRE(condition)                                                                  \
 	do {                                                                                       \
 		if (!(condition))                                                                  \

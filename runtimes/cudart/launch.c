@@ -81,13 +81,10 @@ cudaError_t CUDARTAPI __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, di
 cudaError_t CUDARTAPI cudaLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **arguments,
 				       size_t shared, cudaStream_t stream)
 {
-	cudaError_t error;
 	CUkernel kernel;
 
 	CUDART_ENTER();
-	error = cudart_kernel(symbol, &kernel);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	return launch(kernel, grid, block, arguments, shared, stream);
 }
 
@@ -100,13 +97,10 @@ cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *symbol, dim3 grid,
 						  void **arguments, size_t shared,
 						  cudaStream_t stream)
 {
-	cudaError_t error;
 	CUkernel kernel;
 
 	CUDART_ENTER();
-	error = cudart_kernel(symbol, &kernel);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	if (shared > UINT_MAX)
 		return cudart_fail(cudaErrorInvalidConfiguration);
 	return launch_result(cudart_driver.cuLaunchCooperativeKernel(
@@ -150,14 +144,11 @@ static cudaError_t launch_with_config(const cudaLaunchConfig_t *config, const vo
 				      void **arguments, cudaStream_t stream)
 {
 	CUlaunchConfig driver;
-	cudaError_t error;
 	CUkernel kernel;
 
 	CUDART_REQUIRE(config);
 	CUDART_ENTER();
-	error = cudart_kernel(symbol, &kernel);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	if (config->dynamicSmemBytes > UINT_MAX)
 		return cudart_fail(cudaErrorInvalidConfiguration);
 	driver = driver_config(config, stream);
@@ -183,13 +174,10 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attribute
 					    const void *symbol)
 {
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_REQUIRE(attributes);
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	memset(attributes, 0, sizeof(*attributes));
 
 	struct {
@@ -241,12 +229,9 @@ cudaError_t CUDARTAPI cudaFuncSetAttribute(const void *symbol, enum cudaFuncAttr
 					   int value)
 {
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	return cudart_result(
 		cudart_driver.cuFuncSetAttribute(function, (CUfunction_attribute)attribute, value));
 }
@@ -254,12 +239,9 @@ cudaError_t CUDARTAPI cudaFuncSetAttribute(const void *symbol, enum cudaFuncAttr
 cudaError_t CUDARTAPI cudaFuncSetCacheConfig(const void *symbol, enum cudaFuncCache config)
 {
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	return cudart_result(cudart_driver.cuFuncSetCacheConfig(function, (CUfunc_cache)config));
 }
 
@@ -276,27 +258,21 @@ cudaError_t CUDARTAPI cudaFuncSetSharedMemConfig(const void *symbol,
 
 cudaError_t CUDARTAPI cudaFuncGetName(const char **name, const void *symbol)
 {
-	cudaError_t error;
 	CUkernel kernel;
 
 	CUDART_REQUIRE(name);
 	CUDART_ENTER();
-	error = cudart_kernel(symbol, &kernel);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	return cudart_result(cudart_driver.cuKernelGetName(name, kernel));
 }
 
 cudaError_t CUDARTAPI cudaFuncGetParamInfo(const void *symbol, size_t index, size_t *offset,
 					   size_t *size)
 {
-	cudaError_t error;
 	CUkernel kernel;
 
 	CUDART_ENTER();
-	error = cudart_kernel(symbol, &kernel);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	return cudart_result(cudart_driver.cuKernelGetParamInfo(kernel, index, offset, size));
 }
 
@@ -304,12 +280,9 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 	int *blocks, const void *symbol, int block_size, size_t shared, unsigned flags)
 {
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	return cudart_result(cudart_driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 		blocks, function, block_size, shared, flags));
 }
@@ -325,12 +298,9 @@ cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, c
 								int blocks, int block_size)
 {
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	return cudart_result(cudart_driver.cuOccupancyAvailableDynamicSMemPerBlock(
 		bytes, function, blocks, block_size));
 }
@@ -340,13 +310,10 @@ cudaError_t CUDARTAPI cudaOccupancyMaxPotentialClusterSize(int *size, const void
 {
 	CUlaunchConfig driver;
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_REQUIRE(config);
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	driver = driver_config(config, config->stream);
 	return cudart_result(
 		cudart_driver.cuOccupancyMaxPotentialClusterSize(size, function, &driver));
@@ -357,13 +324,10 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveClusters(int *clusters, const void *
 {
 	CUlaunchConfig driver;
 	CUfunction function;
-	cudaError_t error;
 
 	CUDART_REQUIRE(config);
 	CUDART_ENTER();
-	error = cudart_function(symbol, &function);
-	if (error != cudaSuccess)
-		return cudart_fail(error);
+	CUDART_TRY(cudart_function(symbol, &function));
 	driver = driver_config(config, config->stream);
 	return cudart_result(
 		cudart_driver.cuOccupancyMaxActiveClusters(clusters, function, &driver));
