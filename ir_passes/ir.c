@@ -179,6 +179,10 @@ void tally_strip_target_attributes(LLVMValueRef function)
 					    "ssp",	"sspreq",	"sspstrong",
 					    "uwtable",	"mustprogress", "norecurse"};
 
+	/* An intrinsic's attributes are its meaning: LLVM's passes crash on one that may touch
+	 * memory. */
+	if (LLVMGetIntrinsicID(function))
+		return;
 	for (const char *const *name = tally_machine_attributes; *name; name++)
 		LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex, *name,
 						 strlen(*name));

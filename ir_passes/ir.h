@@ -83,7 +83,8 @@ unsigned long long tally_param_size(LLVMModuleRef module, LLVMValueRef function,
 /* Copies the attributes of the function itself and of its first `params` parameters. */
 void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params);
 /* Removes what binds a function to a target or keeps it from being inlined: target-cpu,
- * target-features, noinline, optnone, uniform-work-group-size, frame-pointer and the like. */
+ * target-features, noinline, optnone, uniform-work-group-size, frame-pointer and the like. LLVM's
+ * intrinsics keep theirs. */
 void tally_strip_target_attributes(LLVMValueRef function);
 
 /* The name of a function, global, block or instruction; "" when it has none. Owned by LLVM. */

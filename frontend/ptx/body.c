@@ -49,6 +49,50 @@ static bool selector(struct ptx_parser *p, struct ptx_operand *o)
 	return (o->selector = ptx_take_text(p)) != NULL;
 }
 
+/* Element `c` of a vector register, as an operand. */
+static bool element(struct ptx_parser *p, struct ptx_operand *o, const char *vector, char c)
+{
+	size_t length = strlen(vector);
+	char *whole = ptx_new(p, length + 3);
+
+	if (!whole)
+		return false;
+	memcpy(whole, vector, length);
+	whole[length] = '.';
+	whole[length + 1] = c;
+	o->kind = PTX_O_NAME;
+	o->name = whole;
+	o->symbol = ptx_find(p->module, whole, length + 2);
+	return o->symbol || ptx_syntax(&p->lexer, "'%s' has no element '%c'", vector, c);
+}
+
+/* A vector register is all its elements, or the one that .x .y .z .w or .r .g .b .a name. */
+static bool vector_register(struct ptx_parser *p, struct ptx_operand *o)
+{
+	static const char rgba[] = "rgba", xyzw[] = "xyzw";
+	const struct ptx_token *t = &p->lexer.token;
+	struct ptx_operand **link = &o->first;
+	const char *which;
+
+	if (t->kind == PTX_DOT && t->adjacent && t->length == 1) {
+		which = strchr(rgba, *t->text);
+		if (!element(p, o, o->name, which ? xyzw[which - rgba] : *t->text))
+			return false;
+		ptx_next(&p->lexer);
+		return true;
+	}
+	for (unsigned i = 0; i < o->symbol->vector; i++, link = &(*link)->next) {
+		struct ptx_operand *e = *link = ptx_new(p, sizeof *e);
+
+		if (!e || !element(p, e, o->name, xyzw[i]))
+			return false;
+		e->line = o->line;
+		e->column = o->column;
+	}
+	o->kind = PTX_O_VECTOR;
+	return true;
+}
+
 /* A name with the %tid.x of special registers; what it means here is looked up at once. */
 static bool name(struct ptx_parser *p, struct ptx_operand *o)
 {
@@ -56,6 +100,9 @@ static bool name(struct ptx_parser *p, struct ptx_operand *o)
 
 	o->symbol = ptx_find(p->module, t.text, t.length);
 	o->name = ptx_take_text(p);
+	if (o->name && o->kind == PTX_O_NAME && o->symbol && o->symbol->kind == PTX_VARIABLE &&
+	    o->symbol->space == PTX_REG && o->symbol->vector > 1)
+		return vector_register(p, o);
 	if (o->name && o->name[0] == '%' && p->lexer.token.kind == PTX_DOT &&
 	    p->lexer.token.length == 1) {
 		size_t length = strlen(o->name);
@@ -133,7 +180,7 @@ static bool operand(struct ptx_parser *p, struct ptx_operand *o)
 	}
 	if (t->kind == PTX_NAME) {
 		o->kind = PTX_O_NAME;
-		return name(p, o) && offset(p, o);
+		return name(p, o) && (o->kind == PTX_O_VECTOR || offset(p, o));
 	}
 	if (ptx_is_punct(p, '{')) {
 		o->kind = PTX_O_VECTOR;
@@ -304,9 +351,13 @@ static bool targets(struct ptx_parser *p, struct ptx_symbol *s, bool labels)
 		}
 		const struct ptx_token *t = &p->lexer.token;
 		struct ptx_symbol *target =
-			labels ? find_label(p, t->text, t->length, t->line, t->column) : s;
-		if (!target)
+			labels ? find_label(p, t->text, t->length, t->line, t->column)
+			       : ptx_find(p->module, t->text, t->length);
+		if (!target && labels)
 			return false;
+		if (!target || (!labels && target->kind != PTX_FUNCTION))
+			return ptx_syntax(&p->lexer, "'%.*s' is no function", (int)t->length,
+					  t->text);
 		s->target[s->targets++] = target;
 		ptx_next(&p->lexer);
 	} while (ptx_is_punct(p, ','));

@@ -249,12 +249,22 @@ static bool call_direct(struct ptx_lift *l, const struct ptx_statement *s, const
 	return call_function(l, s, c, f, symbol->value);
 }
 
+/* What an indirect call takes and gives: its prototype, or any of the functions that it may reach.
+ */
+static const struct ptx_function *shape_of(const struct ptx_symbol *s)
+{
+	if (s && s->kind == PTX_TARGETS && s->targets)
+		s = s->target[0];
+	return s && (s->kind == PTX_PROTOTYPE || s->kind == PTX_FUNCTION) ? s->function : NULL;
+}
+
 /* call (results), callee, (arguments), prototype: all but the callee may be missing. */
 bool ptx_lower_call(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	struct call c = {0};
 	unsigned i = 0;
 	struct ptx_symbol *symbol;
+	const struct ptx_function *shape;
 
 	if (i < s->operands && s->operand[i]->kind == PTX_O_LIST)
 		c.results = s->operand[i++];
@@ -272,8 +282,8 @@ bool ptx_lower_call(struct ptx_lift *l, const struct ptx_statement *s)
 		return call_direct(l, s, &c);
 	if (symbol->kind != PTX_VARIABLE || symbol->space != PTX_REG)
 		return ptx_fail(l, s, "'%s' is no function", c.callee->name);
-	if (!c.prototype || !c.prototype->symbol || c.prototype->symbol->kind != PTX_PROTOTYPE)
-		return ptx_fail(l, s, "an indirect call needs a .callprototype");
-	return call_function(l, s, &c, c.prototype->symbol->function,
-			     as_pointer(l, ptx_value(l, s, c.callee, PTX_b64)));
+	shape = c.prototype ? shape_of(c.prototype->symbol) : NULL;
+	if (!shape)
+		return ptx_fail(l, s, "an indirect call needs a .callprototype or .calltargets");
+	return call_function(l, s, &c, shape, as_pointer(l, ptx_value(l, s, c.callee, PTX_b64)));
 }

@@ -168,13 +168,15 @@ static struct ptx_value *initialiser(struct ptx_parser *p)
 		ok = initialiser_address(p, v);
 	} else {
 		ok = ptx_constant(p, &c);
-		if (ok && ptx_is_punct(p, '('))
-			ok = ptx_syntax(
-				&p->lexer,
-				"byte masks of addresses in initialisers are not supported");
 		v->kind = c.is_real ? PTX_V_FLOAT : PTX_V_INT;
 		v->bits = c.bits;
 		v->real = c.real;
+		if (ok && !c.is_real && ptx_accept(p, '(')) { /* 0xff00(name): a byte of it */
+			v->mask = c.bits;
+			ok = p->lexer.token.kind == PTX_NAME
+				     ? initialiser_address(p, v) && ptx_expect(p, ')')
+				     : ptx_unexpected(p, "a variable");
+		}
 	}
 	p->nesting--;
 	return ok ? v : NULL;
@@ -212,6 +214,26 @@ static struct ptx_symbol *redeclared(struct ptx_parser *p, const struct ptx_symb
 	    (old->is_extern || linkage->is_extern))
 		return old;
 	return NULL;
+}
+
+/* The elements of a vector register are registers of their own: v.x, v.y. */
+static bool add_elements(struct ptx_parser *p, const struct ptx_symbol *v)
+{
+	char name[256];
+
+	for (unsigned i = 0; i < v->vector; i++) {
+		int n = snprintf(name, sizeof name, "%s.%c", v->name, "xyzw"[i % 4]);
+		struct ptx_symbol *e, common = *v;
+
+		if (n >= (int)sizeof name || v->vector > 4)
+			return ptx_syntax(&p->lexer, "the vector register cannot be named");
+		e = ptx_add(p->module, name, (size_t)n, PTX_VARIABLE, p->module->depth);
+		if (!e)
+			return ptx_syntax(&p->lexer, "the file needs too much memory");
+		common.vector = 1;
+		ptx_assign(e, &common);
+	}
+	return true;
 }
 
 static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
@@ -256,6 +278,8 @@ static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 			return false;
 		close_array(s);
 	}
+	if (s->space == PTX_REG && s->vector > 1)
+		return add_elements(p, s);
 	if (s->space != PTX_REG && !again)
 		append_variable(p, s);
 	return true;

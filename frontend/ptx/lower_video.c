@@ -240,9 +240,9 @@ bool ptx_lower_simd(struct ptx_lift *l, const struct ptx_statement *s)
 
 	if (ptx_has(s, "sat"))
 		v = saturate(l, v, bits, is_signed(s->type[0]));
-	rest = LLVMBuildBitCast(l->builder, ptx_source(l, s, 3, PTX_b32), narrow, "");
 	if (!add)
 		v = LLVMBuildTrunc(l->builder, v, narrow, "");
+	rest = LLVMBuildBitCast(l->builder, ptx_source(l, s, 3, PTX_b32), narrow, "");
 	for (unsigned i = 0; i < count; i++) {
 		LLVMValueRef index = LLVMConstInt(l->i32, i, 0), other;
 		if (in_mask(s->operand[0], i))

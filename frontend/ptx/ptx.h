@@ -140,6 +140,7 @@ struct ptx_value {
 	double real;			/* PTX_V_FLOAT */
 	const char *name;		/* PTX_V_ADDRESS */
 	bool generic;			/* generic(name) */
+	uint64_t mask;			/* PTX_V_ADDRESS: 0xff00(name), one byte of it; 0: all */
 	struct ptx_value *first, *next; /* list; siblings */
 };
 

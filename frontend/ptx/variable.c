@@ -39,11 +39,74 @@ static bool dynamic_shared(const struct ptx_symbol *s)
 	return s->space == PTX_SHARED && s->is_extern && s->is_array && !s->elements;
 }
 
+static bool is_masked(const struct ptx_symbol *s)
+{
+	const struct ptx_value *v =
+		s->initialiser && s->initialiser->kind == PTX_V_LIST ? s->initialiser->first : NULL;
+
+	while (v && !v->mask)
+		v = v->next;
+	return v != NULL;
+}
+
+/* Whether the eight bytes of one address stand here, in order. */
+static bool whole_address(const struct ptx_value *v)
+{
+	const struct ptx_value *first = v;
+
+	for (unsigned k = 0; k < 8; k++, v = v->next)
+		if (!v || v->kind != PTX_V_ADDRESS || v->mask != (uint64_t)0xff << 8 * k ||
+		    strcmp(v->name, first->name) || v->bits != first->bits ||
+		    v->generic != first->generic)
+			return false;
+	return true;
+}
+
+static LLVMValueRef address(struct ptx_lift *l, const struct ptx_value *v, LLVMTypeRef type);
+
+/*
+ * An array of bytes some of which are an address's, one by one (pointers in packed structures): a
+ * packed structure of bytes and addresses. `values` NULL: its type alone.
+ */
+static LLVMTypeRef masked(struct ptx_lift *l, const struct ptx_symbol *s, LLVMValueRef *value)
+{
+	const struct ptx_value *v = s->initialiser->first;
+	LLVMTypeRef *types = calloc(s->elements + 1, sizeof *types), type = NULL;
+	LLVMValueRef *values = calloc(s->elements + 1, sizeof *values);
+	unsigned n = 0;
+
+	for (uint64_t i = 0; types && values && i < s->elements; n++) {
+		bool whole = v && v->mask && s->elements - i >= 8 && whole_address(v);
+		types[n] = whole ? l->i64 : l->i8;
+		if (v && !whole && v->kind != PTX_V_INT) {
+			ptx_fail_at(l, v->line, v->column,
+				    "initialiser: the bytes of an address do not stand in order");
+			break;
+		}
+		if (value)
+			values[n] = whole ? address(l, v, l->i64)
+					  : LLVMConstInt(l->i8, v ? v->bits : 0, 0);
+		i += whole ? 8 : 1;
+		for (unsigned k = 0; v && k < (whole ? 8u : 1u); k++)
+			v = v->next;
+	}
+	if (types && values && !l->failed)
+		type = LLVMStructTypeInContext(l->context, types, n, 1);
+	if (type && value)
+		*value = LLVMConstStructInContext(l->context, values, n, 1);
+	free(types);
+	free(values);
+	return type;
+}
+
 bool ptx_declare_variable(struct ptx_lift *l, struct ptx_symbol *s)
 {
 	char name[300];
-	LLVMTypeRef type = variable_type(l, s);
+	LLVMTypeRef type =
+		is_masked(s) && s->elements <= MAX_SPELT ? masked(l, s, NULL) : variable_type(l, s);
 
+	if (!type)
+		return l->failed ? false : ptx_fail_at(l, s->line, s->column, "out of memory");
 	if (s->space == PTX_LOCAL || s->space == PTX_PARAM) {
 		if (!l->function)
 			return ptx_fail_at(l, s->line, s->column,
@@ -160,6 +223,13 @@ bool ptx_initialise_variable(struct ptx_lift *l, struct ptx_symbol *s)
 			return ptx_fail_at(l, v->line, v->column,
 					   "initialiser of array '%s' needs braces", s->name);
 		LLVMSetInitializer(s->value, scalar(l, v, s->type));
+		return !l->failed;
+	}
+	if (is_masked(s)) {
+		LLVMValueRef value = NULL;
+
+		if (masked(l, s, &value) && value)
+			LLVMSetInitializer(s->value, value);
 		return !l->failed;
 	}
 	have = count_values(v->first, &nested);

@@ -185,10 +185,22 @@ static unsigned bits_of(unsigned type)
 		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16, [TALLY_MATRIX_TF32] = 32,
 		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 64,  [TALLY_MATRIX_U8] = 8,
 		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	   [TALLY_MATRIX_S4] = 4,
-		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,
+		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,  [TALLY_MATRIX_E4M3] = 8,
+		[TALLY_MATRIX_E5M2] = 8,
 	};
 
 	return bits[type];
+}
+
+/* A whole number of at most three bits in a float of eight. */
+static uint64_t eight_bits(int v, unsigned bias, unsigned mantissa)
+{
+	unsigned size = (unsigned)abs(v), e = size < 2 ? 0 : size < 4 ? 1 : 2;
+
+	if (!v)
+		return 0;
+	return (v < 0 ? 0x80u : 0) | (bias + e) << mantissa |
+	       ((size << mantissa >> e) & ((1u << mantissa) - 1));
 }
 
 /* The bits of small number `v` as `type`, made without the code under test. */
@@ -203,6 +215,10 @@ static uint64_t bits_for(unsigned type, int v)
 	case TALLY_MATRIX_F16:
 		memcpy(&bits, &h, 2);
 		return bits;
+	case TALLY_MATRIX_E4M3:
+		return eight_bits(v, 7, 3);
+	case TALLY_MATRIX_E5M2:
+		return eight_bits(v, 15, 2);
 	case TALLY_MATRIX_BF16:
 		memcpy(&bits, &f, 4);
 		return bits >> 16;
@@ -237,6 +253,9 @@ static int number(unsigned type, unsigned i)
 		return (v & 15) - 8;
 	case TALLY_MATRIX_B1:
 		return v & 1;
+	case TALLY_MATRIX_E4M3:
+	case TALLY_MATRIX_E5M2:
+		return v % 15 - 7;
 	case TALLY_MATRIX_S32:
 		return (v - 128) * 1000;
 	default:
@@ -341,7 +360,7 @@ static void products(void **state)
 		check_mma(f, shape);
 		count++;
 	}
-	assert_int_equal(count, 66);
+	assert_int_equal(count, 82);
 }
 
 /* Infinity, NaN, an overflow of f16, and a sum that f32 alone would lose. */

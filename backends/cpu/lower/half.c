@@ -204,6 +204,65 @@ static bool help(LLVMValueRef i, void *data)
 	return true;
 }
 
+static bool has_bfloat(LLVMValueRef i, void *data)
+{
+	bool *found = data;
+
+	*found |= scalar_kind(LLVMTypeOf(i)) == LLVMBFloatTypeKind;
+	for (int k = 0; k < LLVMGetNumOperands(i) && !*found; k++)
+		*found = scalar_kind(LLVMTypeOf(LLVMGetOperand(i, (unsigned)k))) ==
+			 LLVMBFloatTypeKind;
+	return !*found;
+}
+
+/* To nearest even, once: from a double by way of a float that keeps whether it is inexact. */
+static const char runtime[] = "define hidden bfloat @__truncsfbf2(float %x) nounwind {\n"
+			      "  %bits = bitcast float %x to i32\n"
+			      "  %size = and i32 %bits, 2147483647\n"
+			      "  %nan = icmp ugt i32 %size, 2139095040\n"
+			      "  %high = lshr i32 %bits, 16\n"
+			      "  %odd = and i32 %high, 1\n"
+			      "  %up = add i32 %odd, 32767\n"
+			      "  %sum = add i32 %bits, %up\n"
+			      "  %number = lshr i32 %sum, 16\n"
+			      "  %quiet = or i32 %high, 64\n"
+			      "  %r = select i1 %nan, i32 %quiet, i32 %number\n"
+			      "  %short = trunc i32 %r to i16\n"
+			      "  %b = bitcast i16 %short to bfloat\n"
+			      "  ret bfloat %b\n"
+			      "}\n"
+			      "declare double @llvm.fabs.f64(double)\n"
+			      "define hidden bfloat @__truncdfbf2(double %x) nounwind {\n"
+			      "  %f = fptrunc double %x to float\n"
+			      "  %bits = bitcast float %f to i32\n"
+			      "  %back = fpext float %f to double\n"
+			      "  %inexact = fcmp one double %back, %x\n"
+			      "  %a = call double @llvm.fabs.f64(double %back)\n"
+			      "  %b = call double @llvm.fabs.f64(double %x)\n"
+			      "  %above = fcmp ogt double %a, %b\n"
+			      "  %less = sub i32 %bits, 1\n"
+			      "  %toward = select i1 %above, i32 %less, i32 %bits\n"
+			      "  %sticky = or i32 %toward, 1\n"
+			      "  %kept = select i1 %inexact, i32 %sticky, i32 %bits\n"
+			      "  %g = bitcast i32 %kept to float\n"
+			      "  %r = call bfloat @__truncsfbf2(float %g)\n"
+			      "  ret bfloat %r\n"
+			      "}\n";
+
+/*
+ * The optimiser narrows operations on widened bfloats again, and code generation then calls the
+ * compiler's runtime library: its functions, for modules that have bfloats at all.
+ */
+bool cpu_define_runtime(struct cpu_lowering *l)
+{
+	bool bfloat = false;
+
+	TALLY_EACH_FUNCTION (l->module, function)
+		if (!bfloat && LLVMCountBasicBlocks(function))
+			tally_visit_instructions(function, has_bfloat, &bfloat);
+	return !bfloat || cpu_link_text(l, runtime);
+}
+
 bool cpu_prepare_half(struct cpu_lowering *l)
 {
 	TALLY_EACH_FUNCTION (l->module, function)

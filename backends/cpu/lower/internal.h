@@ -57,6 +57,8 @@ bool cpu_find_kernels(struct cpu_lowering *l);
 bool cpu_prepare_numerics(struct cpu_lowering *l);
 /* half.c: 16-bit floating point that the target would do with calls or with flushing. */
 bool cpu_prepare_half(struct cpu_lowering *l);
+/* What code generation may call for bfloats; behind all steps that rename or remove functions. */
+bool cpu_define_runtime(struct cpu_lowering *l);
 /* matrix.c: bodies of the matrix operations that the module declares. */
 bool cpu_make_matrix(struct cpu_lowering *l);
 /* math.c: what the textual libraries leave to libm and the executor. With `all`, an operation that

@@ -221,6 +221,7 @@ static const struct {
 	{"shared", cpu_place_shared},
 	{"entries", make_entries},
 	{"table", cpu_make_table},
+	{"runtime", cpu_define_runtime},
 	{"optimise", optimise},
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feeds every form of forms.txt to ptxas, lifts those that it takes, lowers them again and feeds
- * the result to ptxas: what it took once it has to take twice.
+ * the result to ptxas: what it took once it has to take twice. Portable forms are compiled for the
+ * CPU as well.
  *
  * ptx_forms LIST ARCH PTXAS TALLY-LOWER FOLDER [every] prints one line for each form that fails and
  * a summary of all; exit status 1 when any failed. `every` takes each n-th form only.
@@ -228,6 +229,33 @@ static void again(struct check *c, struct form **list, size_t count)
 	}
 }
 
+/* Compiles portable forms for the CPU; what fails as a whole is tried in halves. */
+static void compile(struct check *c, struct form **list, size_t count)
+{
+	struct tally_buffer text = {0};
+	char from[256], command[1024];
+	bool ok;
+
+	if (!count)
+		return;
+	print_module(c, &text, list, count);
+	ok = write_text(c, "cpu.ptx", &text, from);
+	tally_buffer_free(&text);
+	snprintf(command, sizeof command, "%s %s --target x86-64 -O 0 -o %s/cpu.so >%s/log 2>&1",
+		 c->lower, from, c->folder, c->folder);
+	ok = ok && run(command) == 0;
+	for (size_t i = 0; ok && i < count; i++)
+		list[i]->compiled = true;
+	if (ok)
+		return;
+	if (count > 1) {
+		compile(c, list, count / 2);
+		compile(c, list + count / 2, count - count / 2);
+	} else {
+		note_log(c, list[0]);
+	}
+}
+
 static void check_all(struct check *c, struct form **list)
 {
 	size_t count = 0;
@@ -244,6 +272,12 @@ static void check_all(struct check *c, struct form **list)
 	}
 	for (size_t i = 0; i < count; i += BATCH)
 		again(c, list + i, count - i < BATCH ? count - i : BATCH);
+	count = 0;
+	for (size_t i = 0; i < c->forms.count; i++)
+		if (c->forms.form[i].legal && c->forms.form[i].lifted && !c->forms.form[i].locked)
+			list[count++] = &c->forms.form[i];
+	for (size_t i = 0; i < count; i += BATCH)
+		compile(c, list + i, count - i < BATCH ? count - i : BATCH);
 }
 
 static int report(const struct check *c)
@@ -260,6 +294,9 @@ static int report(const struct check *c)
 			refused++;
 		} else if (f->legal && !f->assembled) {
 			printf("broken: %u: %s  -- %s\n", f->line, f->text, f->why);
+			broken++;
+		} else if (f->legal && !f->locked && !f->compiled) {
+			printf("not for the CPU: %u: %s  -- %s\n", f->line, f->text, f->why);
 			broken++;
 		} else if (!f->legal && f->lifted && !f->locked) {
 			loose++;

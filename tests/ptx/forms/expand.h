@@ -17,6 +17,7 @@ struct form {
 	bool locked;	  /* as assembly of the vendor's */
 	bool lowered;	  /* and wrote it again */
 	bool assembled;	  /* and the assembler takes that */
+	bool compiled;	  /* not locked: for the CPU too */
 	char why[200];	  /* we do not */
 	char section[16]; /* of the ISA */
 };

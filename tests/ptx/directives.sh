@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# Directives and declarations (directives/*.ptx): ptxas takes them, tally-lower takes them, and ptxas
+# takes what comes out; those that are not the vendor's are compiled for the CPU as well.
+set -euo pipefail
+if [ -z "${TALLY_PTXAS:-}" ] || [ ! -x "$TALLY_PTXAS" ]; then
+	echo "skipped: no ptxas"
+	exit 0
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+lower=$TALLY_BUILD/bin/tally-lower
+for source in "$TALLY_SOURCE"/tests/ptx/directives/*.ptx; do
+	name=$(basename "$source" .ptx)
+	"$TALLY_PTXAS" -arch=sm_90a "$source" -o "$work/cubin" 2>"$work/log" || { cat "$work/log"; echo "$name: ptxas"; exit 1; }
+	"$lower" "$source" --target sm_90a -o "$work/$name.ptx" || { echo "$name: tally-lower"; exit 1; }
+	"$TALLY_PTXAS" -arch=sm_90a "$work/$name.ptx" -o "$work/cubin" || { echo "$name: ptxas again"; exit 1; }
+	case $name in
+	wide) ;;
+	*) "$lower" "$source" --target x86-64 -o "$work/$name.so" || { echo "$name: for the CPU"; exit 1; } ;;
+	esac
+done
