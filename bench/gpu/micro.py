@@ -241,7 +241,7 @@ class Micro:
         if self.house.mps:
             modes = [("mps", "guard"), ("mps", "auto")] + modes
         for mode, level in modes:
-            for block in BLOCKS_US:
+            for block in self.options.blocks_us or BLOCKS_US:
                 for streams in STREAMS:
                     environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device, TALLY_LEVEL=level)
                     if self.options.device == "cpu":
@@ -252,7 +252,7 @@ class Micro:
                         environment["STOP_MPS"] = "off"
                     command = [os.path.join(self.options.build, "gpu", "stop"), str(block), str(streams), str(self.options.stops), str(grid)]
                     try:
-                        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=self.log, timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, self.rest | self.cpus))
+                        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=self.log, timeout=40, preexec_fn=lambda: os.sched_setaffinity(0, self.rest | self.cpus))
                         row = json.loads(done.stdout)
                     except (subprocess.TimeoutExpired, ValueError) as problem:
                         row = {"ok": False, "error": str(problem)[:200], "block_us": block, "streams": streams}
@@ -270,6 +270,7 @@ def main():
     parser.add_argument("--output", help="results, appended as JSON lines")
     parser.add_argument("--turns", type=int, default=25, help="of every way (%(default)s)")
     parser.add_argument("--starts", type=int, default=5, help="of PyTorch, in every way (%(default)s)")
+    parser.add_argument("--blocks-us", type=int, nargs="+", metavar="US", help="lengths of the blocks that are stopped (10 100 1000)")
     parser.add_argument("--stops", type=int, default=200, help="of every kernel class (%(default)s)")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)

@@ -24,11 +24,15 @@ enum { MOST_STREAMS = 64, THREADS = 128, TIMES = 5 };
 
 /*
  * spin: a block takes so many ns by the GPU's clock, whoever runs beside it, and leaves the time of
- * its end. look: the clock.
+ * its end in last[0] if that is before last[1]; its first thread alone, since a CPU runs a block's
+ * threads one after another. look: the clock.
  */
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  ".visible .entry spin(.param .u64 last, .param .u64 length)\n{\n"
-			  "\t.reg .pred %p<3>;\n\t.reg .b32 %r<2>;\n\t.reg .b64 %rd<8>;\n"
+			  "\t.reg .pred %p<4>;\n\t.reg .b32 %r<2>;\n\t.reg .b64 %rd<9>;\n"
+			  "\tmov.u32 %r1, %tid.x;\n"
+			  "\tsetp.ne.u32 %p2, %r1, 0;\n"
+			  "\t@%p2 bra END;\n"
 			  "\tld.param.u64 %rd1, [last];\n"
 			  "\tcvta.to.global.u64 %rd2, %rd1;\n"
 			  "\tld.param.u64 %rd3, [length];\n"
@@ -38,9 +42,9 @@ static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
 			  "\tmov.u64 %rd6, %globaltimer;\n"
 			  "\tsetp.lt.u64 %p1, %rd6, %rd5;\n"
 			  "\t@%p1 bra LOOP;\n"
-			  "\tmov.u32 %r1, %tid.x;\n"
-			  "\tsetp.ne.u32 %p2, %r1, 0;\n"
-			  "\t@%p2 bra END;\n"
+			  "\tld.volatile.global.u64 %rd8, [%rd2+8];\n"
+			  "\tsetp.ge.u64 %p3, %rd6, %rd8;\n"
+			  "\t@%p3 bra END;\n"
 			  "\tatom.global.max.u64 %rd7, [%rd2], %rd6;\n"
 			  "END:\n"
 			  "\tret;\n}\n"
@@ -67,18 +71,26 @@ struct victim {
 	uint64_t length;
 };
 
-/* Each line on stdin asks for the end of the last block. */
+/* A time on stdin: ends of blocks count up to it, from now on. 0: when was the last one? A program
+ * that is held cannot ask its device, so the rival asks when it has let go. */
 static void *answer(void *argument)
 {
 	struct victim *v = argument;
-	char line[16];
-	uint64_t last;
+	unsigned long long until;
+	char line[32];
 
 	OK(cuCtxSetCurrent(v->context));
 	while (fgets(line, sizeof line, stdin)) {
-		OK(cuMemcpyDtoHAsync(&last, v->last, sizeof last, v->questions));
+		uint64_t words[2] = {0, 0};
+
+		sscanf(line, "%llu", &until);
+		words[1] = until;
+		if (until)
+			OK(cuMemcpyHtoDAsync(v->last, words, sizeof words, v->questions));
+		else
+			OK(cuMemcpyDtoHAsync(words, v->last, sizeof words, v->questions));
 		OK(cuStreamSynchronize(v->questions));
-		printf("%llu\n", (unsigned long long)last);
+		printf("%llu\n", (unsigned long long)words[0]);
 		fflush(stdout);
 	}
 	_exit(0);
@@ -93,8 +105,8 @@ static int victim(unsigned block_us, unsigned streams, unsigned grid)
 	bench_device();
 	OK(cuCtxGetCurrent(&v.context));
 	v.spin = bench_function(ptx, "spin");
-	OK(cuMemAlloc(&v.last, sizeof(uint64_t)));
-	OK(cuMemsetD8(v.last, 0, sizeof(uint64_t)));
+	OK(cuMemAlloc(&v.last, 2 * sizeof(uint64_t)));
+	OK(cuMemsetD8(v.last, 0, 2 * sizeof(uint64_t)));
 	OK(cuStreamCreate(&v.questions, CU_STREAM_NON_BLOCKING));
 	for (unsigned i = 0; i < streams; i++)
 		OK(cuStreamCreate(&v.streams[i], CU_STREAM_NON_BLOCKING));
@@ -110,11 +122,11 @@ static FILE *to_victim, *from_victim;
 static CUfunction look;
 static CUdeviceptr looked;
 
-static uint64_t last_end(void)
+static uint64_t ask(uint64_t until)
 {
 	unsigned long long last;
 
-	if (fputs("?\n", to_victim) < 0 || fflush(to_victim) ||
+	if (fprintf(to_victim, "%llu\n", (unsigned long long)until) < 0 || fflush(to_victim) ||
 	    fscanf(from_victim, "%llu", &last) != 1)
 		bench_fail("the best-effort program is gone");
 	return last;
@@ -142,33 +154,38 @@ static int64_t clock_offset(uint64_t *error_ns)
 	return offset;
 }
 
-/* In us; NAN where it never became quiet; below zero where nothing ran at that time. */
-static double stop_once(struct tally_client *client, unsigned block_us, double *error_us)
+/*
+ * In us; NAN where it never became quiet; below zero where nothing ran at that time. `offset` is
+ * that of the clocks: from the stop before it says when ends cease to count, at the end of this one
+ * it is measured anew.
+ */
+static double stop_once(struct tally_client *client, unsigned block_us, int64_t *offset,
+			double *error_us)
 {
-	uint64_t start, end, again, error;
-	int64_t offset;
-	int tries = 0;
+	uint64_t quiet_ns = (4000 + 4ull * block_us) * 1000, start, until, last, error;
 
 	/* Somewhere in the middle of its work. */
-	for (end = last_end(), again = end; again == end; again = last_end())
+	ask(UINT64_MAX);
+	while (!ask(0))
 		usleep(500);
-	usleep(2000 + (useconds_t)(rand() % 4000));
+	until = monotonic_ns() + 6000000 + quiet_ns;
+	ask((uint64_t)((int64_t)until + *offset));
+	usleep(1000 + (useconds_t)(rand() % 4000));
 	start = monotonic_ns();
 	tally_client_set_active(client, true);
-	usleep(2000 + 2 * block_us);
-	/* Until no block has ended for a while. */
-	for (end = last_end(); tries < 50; end = again, tries++) {
-		usleep(1000 + block_us);
-		again = last_end();
-		if (again == end)
-			break;
-	}
-	offset = clock_offset(&error);
+	while (monotonic_ns() < until)
+		usleep(200);
+	*offset = clock_offset(&error);
 	tally_client_set_active(client, false);
 	*error_us = (double)error / 2e3;
-	if (tries == 50)
+	last = ask(0);
+	if (!last)
+		return -1;
+	last = (uint64_t)((int64_t)last - *offset);
+	/* To the last moment: what ended later did not count, and there may have been some. */
+	if (last + 1000ull * (500 + block_us) > until)
 		return NAN;
-	return ((double)((int64_t)end - offset) - (double)start) / 1e3;
+	return (double)((int64_t)last - (int64_t)start) / 1e3;
 }
 
 static struct tally_client *join(void)
@@ -239,6 +256,8 @@ int main(int argc, char **argv)
 	unsigned stops, block_us, n = 0, lost = 0, idle = 0;
 	struct tally_client *client;
 	double *latency, *error_us;
+	uint64_t error_ns;
+	int64_t offset;
 	pid_t pid;
 
 	if (argc == 5 && !strcmp(argv[1], "victim"))
@@ -258,10 +277,9 @@ int main(int argc, char **argv)
 	client = join();
 	if (!client || !latency || !error_us)
 		bench_fail("the best-effort program did not start");
-	while (!last_end())
-		usleep(1000);
+	offset = clock_offset(&error_ns);
 	for (unsigned i = 0; i < stops; i++) {
-		double one = stop_once(client, block_us, &error_us[n]);
+		double one = stop_once(client, block_us, &offset, &error_us[n]);
 
 		if (isnan(one))
 			lost++;
