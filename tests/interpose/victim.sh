@@ -72,6 +72,25 @@ done <<-END
 	3 30 24 10000 perthread 10
 END
 
+# Programs that give the device work in every way that there is, graphs among them, and check what comes of it.
+while read -r graphs program parts; do
+	"$tests/rival" victim 300 600 3 >"$scratch/rival" &
+	rival=$!
+	# shellcheck disable=SC2086
+	got=$(env LD_PRELOAD="$sanitizer $TALLY_BUILD/lib/libtally.so" TALLY_PRIORITY=best-effort TALLY_NAME=victim \
+		TALLY_LEVEL=guard TALLY_GRAPHS=$graphs "$TALLY_BUILD/tests/cudart/$program" $parts 2>"$scratch/err") ||
+		fail "$program, graphs $graphs: exit status $?: $(cat "$scratch/err")"
+	[ "$got" = ok ] || fail "$program, graphs $graphs: $got"
+	wait $rival || fail "the rival failed"
+	[ "$graphs" = whole ] || [ "$(number guarded)" -gt 100 ] || fail "too little was guarded: $(cat "$scratch/rival")"
+	echo "$program, graphs $graphs: $(cat "$scratch/rival")"
+done <<-END
+	auto graphs_nvcc
+	whole graphs_nvcc
+	nodes graphs_nvcc
+	auto doors_nvcc copies pools host_functions cooperative values events many_streams memory start_over
+END
+
 # Children: one that uses the device before its parent does, one that comes after; and a program that
 # ends with work under way, stopped or not, ends.
 "$tests/rival" victim 300 600 1 >"$scratch/rival" &
