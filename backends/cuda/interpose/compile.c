@@ -109,7 +109,7 @@ static void publish(struct job *job, void *image, size_t size)
 
 static void compile(struct job *job)
 {
-	struct tally_cache_request request = {job->image, job->size, job->target, "slice,guard"};
+	struct tally_cache_request request = {job->image, job->size, job->target, TALLY_TRANSFORM};
 	static _Atomic bool said;
 	struct tally_error error = {0};
 	struct tally_report *r = report();

@@ -114,14 +114,23 @@ static void wait_implicit(struct tally_stream *s)
 void tally_fence(struct tally_stream *s)
 {
 	struct tally_device *d = s->context->device;
+	uint64_t began = 0;
 
 	if (!atomic_load(&d->in_flight))
 		return;
 	TALLY_COUNT(d, fences, 1);
 	pthread_mutex_lock(&d->lock);
+	if (tally_guard_pending(s))
+		began = tally_now();
 	wait_stream(s);
 	wait_implicit(s);
 	pthread_mutex_unlock(&d->lock);
+	if (!began)
+		return;
+	began = tally_now() - began;
+	tally_report_count(d->report, TALLY_COUNT_FENCE_WAITS, 1);
+	tally_report_count(d->report, TALLY_COUNT_FENCE_NS, began);
+	tally_report_trace(d->report, TALLY_TRACE_FENCE, s->number, NULL, began);
 }
 
 void tally_drain_context(struct tally_context *c)

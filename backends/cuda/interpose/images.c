@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 
-#define TRANSFORM "slice,guard"
 /* Of larger images only the ends are hashed for the profile: they are read lazily by the driver. */
 #define HASH_WHOLE (1024 * 1024)
 #define HASH_ENDS  (64 * 1024)
@@ -90,7 +89,7 @@ static bool in_background(const struct tally_loading *l)
 /* Looks for the transformed image, or has it made. */
 static void transform(struct tally_loading *l)
 {
-	struct tally_cache_request request = {l->image, l->size, l->target, TRANSFORM};
+	struct tally_cache_request request = {l->image, l->size, l->target, TALLY_TRANSFORM};
 	enum tally_cache_answer answer;
 	struct tally_error error = {0};
 	char path[PATH_MAX];

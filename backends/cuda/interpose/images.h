@@ -10,6 +10,8 @@
 #include "base/buffer.h"
 #include "cache/cache.h"
 
+#define TALLY_TRANSFORM "slice,guard"
+
 /* One load of an image, from the door to the module's record. */
 struct tally_loading {
 	bool known;		  /* what follows is filled in: Tally has to do with it */
