@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -277,6 +278,7 @@ def main():
     for part in options.parts:
         if part not in PARTS:
             parser.error("no \"%s\" among %s" % (part, ", ".join(PARTS)))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     micro, failed = Micro(options), 0
     try:
         for part in options.parts or PARTS:
