@@ -163,6 +163,11 @@ static bool match_modifiers(const struct ptx_statement *s, const char *pattern)
 	return types == 4 || !s->type[types];
 }
 
+bool ptx_row_has_form(const struct ptx_row *row, const struct ptx_statement *s)
+{
+	return !strcmp(row->name, s->name) && match_modifiers(s, row->modifiers);
+}
+
 static bool fits(const struct ptx_operand *o, char shape)
 {
 	bool name = o->kind == PTX_O_NAME, number = o->kind == PTX_O_INT || o->kind == PTX_O_FLOAT;

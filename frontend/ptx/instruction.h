@@ -32,6 +32,9 @@ bool ptx_match(struct ptx_statement *s, const char *file, const char *function, 
 /* The table by index, NULL after its end: for tests that walk all of it. */
 const struct ptx_row *ptx_row_at(size_t index);
 
+/* Whether the row's name and modifiers admit those of `s`, whatever its operands. */
+bool ptx_row_has_form(const struct ptx_row *row, const struct ptx_statement *s);
+
 /* The modifier of `s` that belongs to a named group ("rnd", "scope"), or NULL. */
 const char *ptx_pick(const struct ptx_statement *s, const char *group);
 

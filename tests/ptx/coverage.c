@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints docs/ptx-coverage.md: what the instruction table makes of each instruction of the ISA. */
+/*
+ * Prints docs/ptx-coverage.md: what the instruction table makes of each instruction of the ISA, and
+ * which are executed: ptx_coverage cpu FILE ... h200 FILE ... marks the forms that the files write.
+ */
+#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "frontend/ptx/instruction.h"
 
 struct isa_instruction {
@@ -146,6 +152,83 @@ static enum state state_of(const struct isa_instruction *i)
 	return portable && locked ? PARTLY : portable ? PORTABLE : locked ? LOCKED : UNKNOWN;
 }
 
+/* ---- which forms are executed ---- */
+
+enum place { ON_CPU, ON_H200, PLACES };
+
+enum { MAX_ROWS = 1024 };
+static bool executed[PLACES][MAX_ROWS];
+
+/* "add.rn.f32" as a statement without operands; false when it is none. */
+static bool read_opcode(char *text, struct ptx_statement *s)
+{
+	char *save = NULL;
+	unsigned types = 0;
+
+	s->name = strtok_r(text, ".", &save);
+	for (char *m; s->name && (m = strtok_r(NULL, ".", &save));) {
+		enum ptx_type type = ptx_type_find(m, strlen(m));
+
+		if (s->modifiers == PTX_MAX_MODIFIERS || (type && types == 4))
+			return false;
+		s->modifier[s->modifiers++] = m;
+		if (type)
+			s->type[types++] = type;
+	}
+	return s->name != NULL;
+}
+
+static void mark_opcode(const char *text, size_t length, enum place place)
+{
+	char copy[160];
+	struct ptx_statement s = {0};
+	const struct ptx_row *row;
+
+	if (length >= sizeof copy)
+		return;
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	if (!read_opcode(copy, &s))
+		return;
+	for (size_t k = 0; k < MAX_ROWS && (row = ptx_row_at(k)); k++)
+		if (ptx_row_has_form(row, &s)) {
+			executed[place][k] = true;
+			return;
+		}
+}
+
+/* Every word of the file that can be an opcode. */
+static bool mark_file(const char *path, enum place place)
+{
+	struct tally_buffer text = {0};
+	struct tally_error error = {0};
+	bool ok = tally_file_read(path, &text, &error);
+
+	if (!ok)
+		tally_error_print(&error, "ptx_coverage");
+	for (const char *p = text.data; ok && p && *p;) {
+		const char *end = p;
+
+		while (isalnum((unsigned char)*end) || *end == '_' || *end == '.' || *end == ':')
+			end++;
+		if (end > p && (p == text.data || (p[-1] != '%' && p[-1] != '$')))
+			mark_opcode(p, (size_t)(end - p), place);
+		p = end > p ? end : p + 1;
+	}
+	tally_buffer_free(&text);
+	return ok;
+}
+
+static const char *where(const struct isa_instruction *i, enum place place)
+{
+	const struct ptx_row *row;
+
+	for (size_t k = 0; k < MAX_ROWS && (row = ptx_row_at(k)); k++)
+		if (executed[place][k] && is_form(row, i) && !is_other(row, i))
+			return "yes";
+	return "";
+}
+
 /* A row that no instruction of the list describes is a gap of the list. */
 static bool check_rows(void)
 {
@@ -180,26 +263,44 @@ static void print_head(void)
 	       "- portable, some forms locked: forms that the note names, or that the table gives "
 	       "to the vendor, stay assembly\n"
 	       "- vendor-locked: stays assembly, the kernel runs on NVIDIA's GPUs only\n"
-	       "- unknown: an error, 'unknown instruction' or 'not known in this form'\n\n"
+	       "- unknown: an error, 'unknown instruction' or 'not known in this form'\n"
+	       "- run on the CPU: some form of it stands in a test that executes it there "
+	       "(tests/ptx, conformance/kernels)\n"
+	       "- checked on an H200: some form of it stands in the conformance kernels that an "
+	       "H200 "
+	       "ran (bench/results/h200/instructions.txt)\n"
+	       "- every form that ptxas takes is lifted, and taken again after lowering "
+	       "(tests/ptx/forms; `ninja ptx_forms_all`)\n\n"
 	       "| state | instructions |\n|---|---|\n");
 	for (unsigned s = 0; s < STATES; s++)
 		printf("| %s | %u |\n", state_names[s], count[s]);
 	printf("| all | %d |\n", COUNT);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	enum place place = ON_CPU;
+
 	if (!check_rows())
 		return 1;
+	for (int a = 1; a < argc; a++) {
+		if (!strcmp(argv[a], "cpu") || !strcmp(argv[a], "h200"))
+			place = *argv[a] == 'c' ? ON_CPU : ON_H200;
+		else if (!mark_file(argv[a], place))
+			return 1;
+	}
 	print_head();
 	for (size_t c = 0; c < sizeof chapters / sizeof *chapters; c++) {
-		printf("\n## %s %s\n\n| instruction | state | note |\n|---|---|---|\n",
+		printf("\n## %s %s\n\n| instruction | state | run on the CPU | checked on an H200 "
+		       "| note |\n"
+		       "|---|---|---|---|---|\n",
 		       chapters[c].section, chapters[c].title);
 		for (size_t i = 0; i < COUNT; i++)
 			if (!strcmp(instructions[i].section, chapters[c].section))
-				printf("| `%s` | %s | %s |\n", instructions[i].name,
+				printf("| `%s` | %s | %s | %s | %s |\n", instructions[i].name,
 				       state_names[state_of(&instructions[i])],
-				       instructions[i].note);
+				       where(&instructions[i], ON_CPU),
+				       where(&instructions[i], ON_H200), instructions[i].note);
 	}
 	return fflush(stdout) != 0;
 }
