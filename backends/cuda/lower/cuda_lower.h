@@ -54,4 +54,11 @@ bool tally_cuda_flush(LLVMModuleRef module, struct tally_error *error);
 bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *target,
 			struct tally_error *error);
 
+/*
+ * Last, before instructions are selected with `machine` (LLVM's target machine): lowers what LLVM's
+ * own pipeline would lower there, and tells LLVM to leave out the optimiser that runs in between.
+ * Changes LLVM's options for the rest of the process.
+ */
+bool tally_cuda_select(LLVMModuleRef module, void *machine, struct tally_error *error);
+
 #endif

@@ -59,7 +59,9 @@ static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *targe
 	snprintf(features, sizeof features, "+ptx%u",
 		 newest ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx);
 	machine = LLVMCreateTargetMachine(llvm, TRIPLE, target->name, features,
-					  optimise ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone,
+					  optimise == 0	  ? LLVMCodeGenLevelNone
+					  : optimise == 2 ? LLVMCodeGenLevelLess
+							  : LLVMCodeGenLevelDefault,
 					  LLVMRelocDefault, LLVMCodeModelDefault);
 	if (!machine)
 		tally_fail(error, "LLVM has no machine for %s", target->name);
@@ -190,7 +192,8 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 		tally_lower_print(module, out);
 		return true;
 	}
-	if (!tally_lower_emit(module, machine, false, out, error))
+	if ((options->optimise == 2 && !tally_cuda_select(module, machine, error)) ||
+	    !tally_lower_emit(module, machine, false, out, error))
 		return false;
 	drop_debug_word(out, from);
 	tally_lower_stats(options, "codegen");
