@@ -35,6 +35,9 @@ enum tally_address_space {
 #define TALLY_ATTR_VENDOR      "tally.vendor"
 #define TALLY_ATTR_LOCKED      "tally.locked"
 
+/* At calls of tally.barrier*: the lanes of a warp come together, or not at all. */
+#define TALLY_ATTR_ALIGNED "tally.aligned"
+
 /* The most that an operation takes (wmma.mma: 24), and that one gives. */
 enum { TALLY_OPERATION_ARGUMENTS = 32, TALLY_OPERATION_RESULTS = 8 };
 

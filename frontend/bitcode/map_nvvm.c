@@ -5,6 +5,7 @@
  * clusters): it stays and locks its kernel.
  */
 #include "frontend/bitcode/mapping.h"
+#include "ir_passes/contract.h"
 
 /* clang-format off */
 #define N "llvm.nvvm."
@@ -122,10 +123,14 @@
 	{N "shfl." name ".i32p", "{ib}iii",                                                       \
 	 "%r = call {i32, i1} @tally.shuffle." op "(i32 -1, i32 %a, i32 %b, i32 %c)"}
 
-#define BARRIER_RED(op, ret, type, aligned)                                                       \
+#define BARRIER_RED(op, ret, type, aligned, mark)                                                       \
 	{N "barrier.cta.red." op aligned ".all", ret "ib",                                        \
-	 "%r = call " type " @tally.barrier." op "(i32 %a, i32 0, i1 %b)"},                       \
-	{N "barrier.cta.red." op aligned ".count", ret "iib", "tally.barrier." op}
+	 "%r = call " type " @tally.barrier." op "(i32 %a, i32 0, i1 %b)" mark},                  \
+	{N "barrier.cta.red." op aligned ".count", ret "iib",                                     \
+	 "%r = call " type " @tally.barrier." op "(i32 %a, i32 %b, i1 %c)" mark}
+
+/* At the call, in IR text: the lanes of a warp meet it together. */
+#define ALIGNED " \"" TALLY_ATTR_ALIGNED "\""
 
 #define REDUX(name, op) {N "redux.sync." name, "iii", "%r = call i32 @tally.reduce." op "(i32 %b, i32 %a)"}
 
@@ -187,15 +192,18 @@ static const struct bitcode_mapping rows[] = {
 	SREG("globaltimer.lo", "%x = call i64 @tally.global.timer() %r = trunc i64 %x to i32"),
 
 	/* Synchronisation and lanes. */
-	{N "barrier.cta.sync.aligned.all", "vi", "call void @tally.barrier(i32 %a, i32 0)"},
+	{N "barrier.cta.sync.aligned.all", "vi",
+	 "call void @tally.barrier(i32 %a, i32 0)" ALIGNED},
 	{N "barrier.cta.sync.all", "vi", "call void @tally.barrier(i32 %a, i32 0)"},
-	{N "barrier.cta.sync.aligned.count", "vii", "tally.barrier"},
+	{N "barrier.cta.sync.aligned.count", "vii",
+	 "call void @tally.barrier(i32 %a, i32 %b)" ALIGNED},
 	{N "barrier.cta.sync.count", "vii", "tally.barrier"},
-	{N "barrier.cta.arrive.aligned.count", "vii", "tally.barrier.arrive"},
+	{N "barrier.cta.arrive.aligned.count", "vii",
+	 "call void @tally.barrier.arrive(i32 %a, i32 %b)" ALIGNED},
 	{N "barrier.cta.arrive.count", "vii", "tally.barrier.arrive"},
-	BARRIER_RED("and", "b", "i1", ".aligned"), BARRIER_RED("and", "b", "i1", ""),
-	BARRIER_RED("or", "b", "i1", ".aligned"), BARRIER_RED("or", "b", "i1", ""),
-	BARRIER_RED("popc", "i", "i32", ".aligned"), BARRIER_RED("popc", "i", "i32", ""),
+	BARRIER_RED("and", "b", "i1", ".aligned", ALIGNED), BARRIER_RED("and", "b", "i1", "", ""),
+	BARRIER_RED("or", "b", "i1", ".aligned", ALIGNED), BARRIER_RED("or", "b", "i1", "", ""),
+	BARRIER_RED("popc", "i", "i32", ".aligned", ALIGNED), BARRIER_RED("popc", "i", "i32", "", ""),
 	{N "bar.warp.sync", "vi", "tally.warp.sync"}, {N "activemask", "i", "tally.active.mask"},
 	{N "vote.all.sync", "bib", "tally.vote.all"}, {N "vote.any.sync", "bib", "tally.vote.any"},
 	{N "vote.uni.sync", "bib", "tally.vote.uni"},

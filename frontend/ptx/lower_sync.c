@@ -4,6 +4,20 @@
 #include <string.h>
 
 #include "frontend/ptx/lift.h"
+#include "ir_passes/contract.h"
+
+/* bar is barrier.aligned (PTX ISA 9.7.13.1): the lanes of a warp meet it together. */
+static LLVMValueRef note_alignment(struct ptx_lift *l, const struct ptx_statement *s,
+				   LLVMValueRef call)
+{
+	static const char aligned[] = TALLY_ATTR_ALIGNED;
+
+	if (LLVMIsACallInst(call) && (!strcmp(s->name, "bar") || ptx_has(s, "aligned")))
+		LLVMAddCallSiteAttribute(
+			call, LLVMAttributeFunctionIndex,
+			LLVMCreateStringAttribute(l->context, aligned, strlen(aligned), "", 0));
+	return call;
+}
 
 bool ptx_lower_barrier(struct ptx_lift *l, const struct ptx_statement *s)
 {
@@ -11,9 +25,11 @@ bool ptx_lower_barrier(struct ptx_lift *l, const struct ptx_statement *s)
 	LLVMValueRef count =
 		s->operands > 1 ? ptx_source(l, s, 1, PTX_u32) : LLVMConstInt(l->i32, 0, 0);
 
-	ptx_operation(l,
-		      !strcmp(s->row->operation, "sync") ? "tally.barrier" : "tally.barrier.arrive",
-		      2, id, count, NULL, NULL);
+	note_alignment(l, s,
+		       ptx_operation(l,
+				     !strcmp(s->row->operation, "sync") ? "tally.barrier"
+									: "tally.barrier.arrive",
+				     2, id, count, NULL, NULL));
 	return !l->failed;
 }
 
@@ -28,8 +44,9 @@ bool ptx_lower_barrier_reduce(struct ptx_lift *l, const struct ptx_statement *s)
 	const char *name = popc		       ? "tally.barrier.popc"
 			   : ptx_has(s, "and") ? "tally.barrier.and"
 					       : "tally.barrier.or";
-	return ptx_result(l, s, ptx_operation(l, name, 3, id, count, p, NULL),
-			  popc ? PTX_u32 : PTX_pred);
+	LLVMValueRef call = ptx_operation(l, name, 3, id, count, p, NULL);
+
+	return ptx_result(l, s, note_alignment(l, s, call), popc ? PTX_u32 : PTX_pred);
 }
 
 bool ptx_lower_warp_sync(struct ptx_lift *l, const struct ptx_statement *s)

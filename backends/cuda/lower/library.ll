@@ -44,6 +44,15 @@ declare i1 @llvm.nvvm.barrier.cta.red.and.all(i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.barrier.cta.red.and.count(i32, i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.barrier.cta.red.or.all(i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.barrier.cta.red.or.count(i32, i32, i1) convergent nounwind
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32) convergent nounwind
+declare void @llvm.nvvm.barrier.cta.sync.aligned.count(i32, i32) convergent nounwind
+declare void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32, i32) convergent nounwind
+declare i32 @llvm.nvvm.barrier.cta.red.popc.aligned.all(i32, i1) convergent nounwind
+declare i32 @llvm.nvvm.barrier.cta.red.popc.aligned.count(i32, i32, i1) convergent nounwind
+declare i1 @llvm.nvvm.barrier.cta.red.and.aligned.all(i32, i1) convergent nounwind
+declare i1 @llvm.nvvm.barrier.cta.red.and.aligned.count(i32, i32, i1) convergent nounwind
+declare i1 @llvm.nvvm.barrier.cta.red.or.aligned.all(i32, i1) convergent nounwind
+declare i1 @llvm.nvvm.barrier.cta.red.or.aligned.count(i32, i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.vote.all.sync(i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.vote.any.sync(i32, i1) convergent nounwind
 declare i1 @llvm.nvvm.vote.uni.sync(i32, i1) convergent nounwind
@@ -258,6 +267,56 @@ whole:
   ret i1 %w
 part:
   %c = call i1 @llvm.nvvm.barrier.cta.red.or.count(i32 %id, i32 %count, i1 %p)
+  ret i1 %c
+}
+
+; Where the lanes of a warp meet them together (aligned.c).
+define void @tally.aligned.barrier(i32 %id, i32 %count) convergent {
+  %all = icmp eq i32 %count, 0
+  br i1 %all, label %whole, label %part
+whole:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 %id)
+  ret void
+part:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 %id, i32 %count)
+  ret void
+}
+
+define void @tally.aligned.barrier.arrive(i32 %id, i32 %count) convergent {
+  call void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32 %id, i32 %count)
+  ret void
+}
+
+define i32 @tally.aligned.barrier.popc(i32 %id, i32 %count, i1 %p) convergent {
+  %all = icmp eq i32 %count, 0
+  br i1 %all, label %whole, label %part
+whole:
+  %w = call i32 @llvm.nvvm.barrier.cta.red.popc.aligned.all(i32 %id, i1 %p)
+  ret i32 %w
+part:
+  %c = call i32 @llvm.nvvm.barrier.cta.red.popc.aligned.count(i32 %id, i32 %count, i1 %p)
+  ret i32 %c
+}
+
+define i1 @tally.aligned.barrier.and(i32 %id, i32 %count, i1 %p) convergent {
+  %all = icmp eq i32 %count, 0
+  br i1 %all, label %whole, label %part
+whole:
+  %w = call i1 @llvm.nvvm.barrier.cta.red.and.aligned.all(i32 %id, i1 %p)
+  ret i1 %w
+part:
+  %c = call i1 @llvm.nvvm.barrier.cta.red.and.aligned.count(i32 %id, i32 %count, i1 %p)
+  ret i1 %c
+}
+
+define i1 @tally.aligned.barrier.or(i32 %id, i32 %count, i1 %p) convergent {
+  %all = icmp eq i32 %count, 0
+  br i1 %all, label %whole, label %part
+whole:
+  %w = call i1 @llvm.nvvm.barrier.cta.red.or.aligned.all(i32 %id, i1 %p)
+  ret i1 %w
+part:
+  %c = call i1 @llvm.nvvm.barrier.cta.red.or.aligned.count(i32 %id, i32 %count, i1 %p)
   ret i1 %c
 }
 
