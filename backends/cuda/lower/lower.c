@@ -145,18 +145,20 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
 }
 
 /*
- * ptxas optimises again what it reads, and most inputs were optimised by their own compiler: level
- * 2 is what makes lifted code, library bodies and wrappers one, at a quarter of default<O2>'s time.
- * nvvm-reflect answers libdevice's questions (no flushing of denormals) before anything else.
+ * ptxas optimises again what it reads, and nearly all inputs were optimised by their own compiler.
+ * Level 2 only makes lifted code, library bodies and wrappers one: registers that were memory, what
+ * was computed twice, pointers that turn out to be global. Measured on the corpus
+ * (docs/lowering.md): each further pass of default<O2> costs time and gives no instruction back,
+ * and some take away: combining again after control flow is simple makes two compares of one and a
+ * select of a predicated instruction; unrolling and rotating loops undo what the first compiler
+ * weighed. nvvm-reflect answers libdevice's questions (no flushing of denormals) before anything
+ * else.
  */
-#define COMBINE "instcombine<no-verify-fixpoint>"
 static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce",
 	"nvvm-reflect,always-inline,globaldce,default<O1>",
-	"nvvm-reflect,always-inline,globaldce,function(nvvm-intr-range,sroa,early-cse<memssa>,"
-	"simplifycfg," COMBINE "),cgscc(inline),globaldce,function(sroa,simplifycfg,"
-	"loop(loop-rotate),loop-mssa(licm),loop(loop-unroll-full),infer-address-spaces," COMBINE
-	",gvn,dse,adce,simplifycfg," COMBINE ")",
+	"nvvm-reflect,always-inline,globaldce,function(nvvm-intr-range,sroa,early-cse,"
+	"instcombine<no-verify-fixpoint>,infer-address-spaces,simplifycfg)",
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
 
