@@ -128,8 +128,9 @@ bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error)
 {
 	if (!tally_verify_ir(module, "reading PTX", error))
 		return false;
-	/* Registers are whole variables: the simple pass takes a third of the time. */
-	if (!run_passes(module, "function(mem2reg)", error))
+	/* Nearly all registers are whole variables: the simple pass first takes a third of the
+	 * time. */
+	if (!run_passes(module, "function(mem2reg,sroa)", error))
 		return false;
 	TALLY_EACH_FUNCTION (module, f)
 		if (!LLVMIsDeclaration(f)) {
