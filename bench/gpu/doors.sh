@@ -50,7 +50,7 @@ run() {
 
 # A program of high priority that uses the device in bursts, over and over.
 start_rival() {
-	(while "$build/bin/tally" run --device cuda --priority high -- "$private/doors-static-sass" copies events >/dev/null 2>&1; do :; done) &
+	(while "$build/bin/tally" run --device cuda --mps "$use" --priority high -- "$private/doors-static-sass" copies events >/dev/null 2>&1; do :; done) &
 	rival=$!
 }
 stop_rival() {
@@ -60,7 +60,7 @@ stop_rival() {
 }
 
 all_ways() {
-	local tally=("$build/bin/tally" run --device cuda)
+	local tally=("$build/bin/tally" run --device cuda --mps "$use")
 	run "$1, without Tally" env
 	run "$1, high priority" "${tally[@]}" --priority high --
 	run "$1, best effort" "${tally[@]}" --priority best-effort --
@@ -75,11 +75,13 @@ all_ways() {
 	nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
 	compile static
 	compile shared
+	use=off
 	all_ways "time-slicing"
 	if ! pgrep -x nvidia-cuda-mps >/dev/null && command -v nvidia-cuda-mps-control >/dev/null; then
 		export CUDA_MPS_PIPE_DIRECTORY=$private/mps CUDA_MPS_LOG_DIRECTORY=$private/mps
 		mkdir -p "$private/mps"
 		nvidia-cuda-mps-control -d && mps=yes
+		use=on
 		all_ways "MPS"
 	fi
 	[ $failed = 0 ] && echo "all runs ok" || echo "some runs FAILED"

@@ -47,10 +47,30 @@ static void CUDART_CB note(void *data)
 	++*(int *)data;
 }
 
+/* What is captured: ten steps, a copy in another stream, three things behind both. */
+static void fill_capture(cudaStream_t stream, cudaStream_t side, int *notes)
+{
+	cudaEvent_t fork, join;
+
+	OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
+	OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
+	for (unsigned i = 0; i < 10; i++)
+		step<<<N / 128, 128, 0, stream>>>(values, i);
+	OK(cudaEventRecord(fork, stream));
+	OK(cudaStreamWaitEvent(side, fork, 0));
+	OK(cudaMemcpyAsync(other, values, N * 4, cudaMemcpyDeviceToDevice, side));
+	OK(cudaEventRecord(join, side));
+	OK(cudaStreamWaitEvent(stream, join, 0));
+	OK(cudaMemcpyAsync(pinned, other, N * 4, cudaMemcpyDeviceToHost, stream));
+	OK(cudaMemsetAsync(other, 0xab, N * 4, stream));
+	OK(cudaLaunchHostFunc(stream, note, notes));
+	OK(cudaEventDestroy(fork));
+	OK(cudaEventDestroy(join));
+}
+
 static void captured(void)
 {
 	cudaStream_t stream, side;
-	cudaEvent_t fork, join;
 	cudaGraph_t graph;
 	cudaGraphExec_t exec;
 	cudaStreamCaptureStatus status;
@@ -61,19 +81,8 @@ static void captured(void)
 	reset();
 	OK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
 	OK(cudaStreamCreateWithFlags(&side, cudaStreamNonBlocking));
-	OK(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming));
-	OK(cudaEventCreateWithFlags(&join, cudaEventDisableTiming));
 	OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-	for (unsigned i = 0; i < 10; i++)
-		step<<<N / 128, 128, 0, stream>>>(values, i);
-	OK(cudaEventRecord(fork, stream));
-	OK(cudaStreamWaitEvent(side, fork, 0));
-	OK(cudaMemcpyAsync(other, values, N * 4, cudaMemcpyDeviceToDevice, side));
-	OK(cudaEventRecord(join, side));
-	OK(cudaStreamWaitEvent(stream, join, 0));
-	OK(cudaMemcpyAsync(pinned, other, N * 4, cudaMemcpyDeviceToHost, stream));
-	OK(cudaMemsetAsync(other, 0xab, N * 4, stream));
-	OK(cudaLaunchHostFunc(stream, note, &notes));
+	fill_capture(stream, side, &notes);
 	OK(cudaStreamIsCapturing(stream, &status));
 	CHECK(status == cudaStreamCaptureStatusActive);
 	EXPECT(cudaErrorStreamCaptureUnsupported, cudaStreamSynchronize(stream));
@@ -83,16 +92,7 @@ static void captured(void)
 
 	/* The same once more, without the mistake. */
 	OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-	for (unsigned i = 0; i < 10; i++)
-		step<<<N / 128, 128, 0, stream>>>(values, i);
-	OK(cudaEventRecord(fork, stream));
-	OK(cudaStreamWaitEvent(side, fork, 0));
-	OK(cudaMemcpyAsync(other, values, N * 4, cudaMemcpyDeviceToDevice, side));
-	OK(cudaEventRecord(join, side));
-	OK(cudaStreamWaitEvent(stream, join, 0));
-	OK(cudaMemcpyAsync(pinned, other, N * 4, cudaMemcpyDeviceToHost, stream));
-	OK(cudaMemsetAsync(other, 0xab, N * 4, stream));
-	OK(cudaLaunchHostFunc(stream, note, &notes));
+	fill_capture(stream, side, &notes);
 	OK(cudaStreamEndCapture(stream, &graph));
 	OK(cudaGraphGetNodes(graph, NULL, &nodes));
 	CHECK(nodes == 14);
@@ -113,8 +113,6 @@ static void captured(void)
 	CHECK(notes == 20);
 	OK(cudaGraphExecDestroy(exec));
 	OK(cudaGraphDestroy(graph));
-	OK(cudaEventDestroy(fork));
-	OK(cudaEventDestroy(join));
 	OK(cudaStreamDestroy(stream));
 	OK(cudaStreamDestroy(side));
 }
