@@ -80,35 +80,34 @@ for entry in $all; do ends "${entry%%:*}" "${entry#*:}" "$want"; done
 
 # A best-effort program is stopped by a signal in the middle of its work: an equal goes on without it,
 # and when it is continued its results are what they are alone.
-long=$(alone 2 400 16 20000)
-under first 0 2 400 16 20000
+long=$(alone 2 3000 16 20000)
+short=$(alone 2 200 16 20000)
+under first 0 2 3000 16 20000
 first=$pid
-under second 0 2 400 16 20000
-second=$pid
 comes first "p['launches'] > 20"
 kill -STOP $first
-ends $second second "$long"
+under second 0 2 200 16 20000
+ends $pid second "$short"
 kill -CONT $first
 ends $first first "$long"
 
-# A program of high priority is stopped while it is active: the one below is held, then let go; both
-# end as alone. And another one that is killed while it is stopped leaves nothing.
+# A program of high priority is stopped while it is active: the one below is held, then let go, and
+# computes what it does alone.
 "$tests/rival" below 100000000 1 1 >"$scratch/rival" 2>&1 &
 rival=$!
 pids="$pids $rival"
-under below 0 2 400 16 20000
+under below 0 2 200 16 20000
 below=$pid
 comes rival "p['active']"
-comes below "p['state'] == 'held' or p['launches'] > 800"
+comes below "p['state'] == 'held'"
 kill -STOP $rival
+ends $below below "$short"
 comes rival "p['stopped_by_signal']"
-comes below "p['state'] != 'held'"
-kill -CONT $rival
-comes rival "not p['stopped_by_signal']"
-kill -STOP $rival
+# Killed while it is stopped, it leaves nothing: one that comes after runs.
 kill -9 $rival
 wait $rival 2>/dev/null || true
-ends $below below "$long"
+under after 0 2 200 16 20000
+ends $pid after "$short"
 
 # The one that is stopped by the protocol (held) is stopped by a signal too, and killed: the one above
 # never notices.
