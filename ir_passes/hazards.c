@@ -44,36 +44,23 @@ static const char *reason_of(const struct tally_flow *flow, LLVMValueRef i, bool
 		       : "lanes may end before others exchange values with them";
 }
 
-static bool meets_or_ends(LLVMValueRef function)
-{
-	TALLY_EACH_BLOCK (function, block)
-		TALLY_EACH_INSTRUCTION (block, i) {
-			const char *name = tally_called_name(i);
-
-			if (tally_meeting(i) || (name && !strcmp(name, "tally.exit")))
-				return true;
-		}
-	return false;
-}
-
-/* A function that was not inlined, or that a pointer may lead to, must hold no meeting. */
+/*
+ * Calls that stay. Threads may meet or end in them; and on an sm_90 the workers of a kernel around
+ * a recursive function did not end though nothing met in it (driver 580; the cause is not known).
+ */
 static const char *reason_in_callees(LLVMValueRef body)
 {
-	LLVMModuleRef module = LLVMGetGlobalParent(body);
 	struct tally_set reach = {0};
 	const char *reason = NULL;
-	bool pointers = false;
 
 	tally_reach(&reach, body);
-	TALLY_EACH_FUNCTION (module, function)
-		if (tally_set_has(&reach, function))
-			pointers |= tally_calls_through_pointer(function);
-	TALLY_EACH_FUNCTION (module, function) {
-		bool called = tally_set_has(&reach, function) ||
-			      (pointers && tally_address_taken(function));
-
-		if (function != body && called && meets_or_ends(function))
-			reason = "threads meet or end in a function that is not inlined";
+	TALLY_EACH_FUNCTION (LLVMGetGlobalParent(body), function) {
+		if (!tally_set_has(&reach, function))
+			continue;
+		if (function != body && !LLVMIsDeclaration(function))
+			reason = "it calls a function that cannot be inlined";
+		else if (tally_calls_through_pointer(function))
+			reason = "it calls functions through pointers";
 	}
 	if (reach.failed)
 		reason = "out of memory";

@@ -2,7 +2,7 @@
 /*
  * Pass `inline`: makes every device function that reads a block id or the grid's size part of its
  * kernels, so that the next pass finds all such reads in the kernels themselves. For `persist` the
- * same, where it can be, with functions in which threads meet or end.
+ * same, where it can be, with all functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,20 +36,6 @@ static void find_readers(LLVMModuleRef module, struct tally_set *readers)
 
 		if (operation)
 			add_callers(module, readers, operation);
-	}
-}
-
-/* The functions in which threads meet or end, themselves or through what they call. */
-static void find_meetings(LLVMModuleRef module, struct tally_set *set)
-{
-	TALLY_EACH_FUNCTION (module, function) {
-		const struct tally_operation *operation =
-			LLVMIsDeclaration(function) ? tally_operation_find(tally_name(function))
-						    : NULL;
-
-		if (operation && (operation->kind == TALLY_OP_CONVERGENT ||
-				  !strcmp(operation->name, "tally.exit")))
-			add_callers(module, set, function);
 	}
 }
 
@@ -138,21 +124,18 @@ static int mark_readers(LLVMModuleRef module, const struct tally_set *readers,
 	return marked;
 }
 
-/* Marks those that can be inlined; the others are the next passes' to find. */
-static int mark_meetings(LLVMModuleRef module)
+/* For workers: every function that can be inlined. Returns how many. */
+static int mark_all(LLVMModuleRef module)
 {
-	struct tally_set meetings = {0};
 	int marked = 0;
 
-	find_meetings(module, &meetings);
 	TALLY_EACH_FUNCTION (module, function) {
-		if (!tally_set_has(&meetings, function) || tally_is_kernel(function) ||
+		if (LLVMIsDeclaration(function) || tally_is_kernel(function) ||
 		    is_recursive(function) || tally_address_taken(function))
 			continue;
 		tally_add_attribute(function, "alwaysinline", 0);
 		marked++;
 	}
-	tally_set_free(&meetings);
 	return marked;
 }
 
@@ -186,7 +169,7 @@ bool tally_pass_inline(LLVMModuleRef module, const struct tally_pass_options *op
 	if (marked < 0)
 		return false;
 	if (options->transforms & TALLY_PERSIST)
-		marked += mark_meetings(module);
+		marked += mark_all(module);
 	if (!marked)
 		return true;
 	return run_always_inline(module, error) && check_gone(module, options, error);
