@@ -287,7 +287,9 @@ static bool run_once(struct launch *l, CUfunction function, int way, CUstream st
 		    failed(p_cuMemcpyHtoD(a->device, a->contents, a->size), "copy in", l->label))
 			return false;
 	}
-	if (failed(start(l, function, stream), "launch", l->label) ||
+	/* A copy from pageable memory may still be on its way when its call returns. */
+	if (failed(p_cuStreamSynchronize(NULL), "copies", l->label) ||
+	    failed(start(l, function, stream), "launch", l->label) ||
 	    failed(p_cuStreamSynchronize(stream), "run", l->label))
 		return false;
 	for (unsigned k = 0; k < l->arguments; k++) {

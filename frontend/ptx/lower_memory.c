@@ -114,6 +114,28 @@ static bool is_atomic(const struct ptx_statement *s)
 	       ptx_has(s, "mmio");
 }
 
+static bool is_vector(LLVMValueRef access)
+{
+	LLVMTypeRef type = LLVMIsAStoreInst(access) ? LLVMTypeOf(LLVMGetOperand(access, 0))
+						    : LLVMTypeOf(access);
+
+	return LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+}
+
+/*
+ * A vector with an order is one access of its whole size on every machine, and programs rely on it
+ * (CUB's look-back reads a state and its value so), though the ISA only promises each element. LLVM
+ * has no such atomic access: it becomes a volatile one, which is neither split nor merged, with a
+ * fence for what relaxed order does not say.
+ */
+static void fence_vector(struct ptx_lift *l, const struct ptx_statement *s, unsigned lanes)
+{
+	LLVMAtomicOrdering order = ptx_order(s);
+
+	if (lanes > 1 && is_atomic(s) && order != LLVMAtomicOrderingMonotonic)
+		LLVMBuildFenceSyncScope(l->builder, order, ptx_scope(l, s, "sys"), "");
+}
+
 /* One load or store with what the modifiers ask for. `volatile` is the system's relaxed order. */
 static void set_access(struct ptx_lift *l, const struct ptx_statement *s, LLVMValueRef access,
 		       unsigned align)
@@ -121,7 +143,10 @@ static void set_access(struct ptx_lift *l, const struct ptx_statement *s, LLVMVa
 	LLVMSetAlignment(access, align);
 	if (ptx_has(s, "volatile") || ptx_has(s, "mmio"))
 		LLVMSetVolatile(access, 1);
-	if (is_atomic(s)) {
+	if (is_atomic(s) && is_vector(access)) {
+		LLVMSetVolatile(access, 1);
+		ptx_scope(l, s, "sys"); /* locks where a machine lacks it */
+	} else if (is_atomic(s)) {
 		LLVMSetOrdering(access, ptx_order(s));
 		LLVMSetAtomicSyncScopeID(access, ptx_scope(l, s, "sys"));
 	}
@@ -178,9 +203,10 @@ bool ptx_lower_load(struct ptx_lift *l, const struct ptx_statement *s)
 	pointer = ptx_pointer(l, s, s->operand[1], space);
 	if (l->failed)
 		return false;
-	if (n > 1 && !is_atomic(s)) {
+	if (n > 1) {
 		v = LLVMBuildLoad2(l->builder, LLVMVectorType(t, n), pointer, "");
 		set_access(l, s, v, alignment(s->operand[1], space, bytes, n));
+		fence_vector(l, s, n);
 		for (unsigned i = 0; i < n; i++)
 			ptx_assign_to(l, s, e[i],
 				      LLVMBuildExtractElement(l->builder, v,
@@ -212,8 +238,9 @@ bool ptx_lower_store(struct ptx_lift *l, const struct ptx_statement *s)
 	pointer = ptx_pointer(l, s, s->operand[0], space);
 	if (l->failed)
 		return false;
-	if (n > 1 && !is_atomic(s)) {
+	if (n > 1) {
 		v = LLVMGetPoison(LLVMVectorType(t, n));
+		fence_vector(l, s, n);
 		for (unsigned i = 0; i < n; i++)
 			v = LLVMBuildInsertElement(
 				l->builder, v,

@@ -75,6 +75,20 @@ done
 works "$here/texture.ptx" --target sm_90 -o texture.ptx
 assemble texture.ptx sm_90
 
+# Vectors with an order stay whole; barriers that are aligned stay so, others do not become it.
+for target in sm_80 sm_90; do
+	works "$here/vector_order.ptx" --target $target --verify -o vector_order.ptx
+	assemble vector_order.ptx $target
+	holds vector_order.ptx 'ld.volatile.global.v2.b64'
+	holds vector_order.ptx 'ld.volatile.global.v2.b32'
+	holds vector_order.ptx 'st.volatile.global.v2.b64'
+	holds vector_order.ptx 'st.volatile.global.v2.b32'
+	[ "$(grep -c 'fence.acq_rel.gpu' vector_order.ptx)" = 2 ] || fail "not a fence each for acquire and release"
+	grep -qE '(bar|barrier)\.sync(\.aligned)?[[:space:]]+0;' vector_order.ptx && ! grep -qE 'barrier\.sync[[:space:]]+0;' vector_order.ptx ||
+		fail "the aligned barrier is not aligned any more"
+	grep -qE 'barrier\.sync[[:space:]]+1;' vector_order.ptx || fail "barrier.sync has become aligned"
+done
+
 # Real programs: what clang and nvcc make of them, as bitcode, PTX and inside executables.
 for kernel in matmul_tiled math_library atomics_scopes shuffle_divergent prints half_math; do
 	source=$TALLY_SOURCE/conformance/kernels/$kernel.cu
