@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally: what a person types; finds the subcommand and hands over. */
-#include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -38,30 +36,6 @@ static void print_help(void)
 	     "  tally run --priority best-effort -- ./trainer\n"
 	     "\n"
 	     "`tally COMMAND --help` tells more; `tally --version` prints the version.");
-}
-
-int tally_command_bad_option(const char *command, int result, char **argv)
-{
-	const char *option = argv[optind - 1];
-
-	if (result == ':')
-		fprintf(stderr, "%s: error: %s wants a value (see %s --help)\n", command, option,
-			command);
-	else if (optopt && strncmp(option, "--", 2))
-		fprintf(stderr, "%s: error: unknown option \"-%c\" (see %s --help)\n", command,
-			optopt, command);
-	else
-		fprintf(stderr, "%s: error: unknown or ambiguous option \"%s\" (see %s --help)\n",
-			command, option, command);
-	return 1;
-}
-
-bool tally_command_number(const char *text, double least, double most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= least && *value <= most;
 }
 
 static int unknown(const char *name)

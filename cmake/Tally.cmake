@@ -8,6 +8,10 @@ if(TALLY_SANITIZE)
   set(TALLY_SANITIZE_FLAGS -fsanitize=${TALLY_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=undefined)
 endif()
+if(TALLY_FUZZ)
+  # Every object tells libFuzzer where it has been.
+  list(APPEND TALLY_SANITIZE_FLAGS -fsanitize=fuzzer-no-link)
+endif()
 
 # tally_settings(target): the project's warnings, include root and sanitizers.
 function(tally_settings target)
@@ -72,19 +76,4 @@ function(tally_embed target symbol file)
   configure_file(${out}.tmp ${out} COPYONLY)
   set_source_files_properties(${out} PROPERTIES OBJECT_DEPENDS ${path})
   target_sources(${target} PRIVATE ${out})
-endfunction()
-
-# tally_fuzz(name SOURCES ... [LIBS ...]): a libFuzzer program in build-fuzz/fuzz (TALLY_FUZZ=ON,
-# clang): SOURCES define LLVMFuzzerTestOneInput. `./dev fuzz` runs them all.
-function(tally_fuzz name)
-  if(NOT TALLY_FUZZ)
-    return()
-  endif()
-  cmake_parse_arguments(A "" "" "SOURCES;LIBS" ${ARGN})
-  add_executable(${name} ${A_SOURCES})
-  tally_settings(${name})
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-  target_compile_options(${name} PRIVATE -Wno-missing-prototypes -fsanitize=fuzzer)
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  target_link_libraries(${name} PRIVATE ${A_LIBS})
 endfunction()

@@ -36,7 +36,7 @@ static uint64_t size_of(uint64_t rows, uint64_t places)
 	       rows * sizeof(struct tally_row);
 }
 
-/* Sealed against writing too: what is checked here stays so. */
+/* Sealed against writing too: what is checked here stays so. A search needs a free place to end. */
 static bool whole(const struct tally_profiles *p, uint64_t size)
 {
 	if (p->magic != TALLY_PROFILES_MAGIC || p->version != TALLY_PROFILES_VERSION ||
@@ -44,10 +44,24 @@ static bool whole(const struct tally_profiles *p, uint64_t size)
 	    (p->places & (p->places - 1)) || p->places <= p->rows ||
 	    p->places > 4 * TALLY_PROFILES_MAX || size_of(p->rows, p->places) != size)
 		return false;
-	for (uint32_t i = 0; i < p->places; i++)
+	bool has_end = false;
+	for (uint32_t i = 0; i < p->places; i++) {
 		if (index_of(p)[i] > p->rows)
 			return false;
-	return true;
+		has_end |= !index_of(p)[i];
+	}
+	return has_end;
+}
+
+/* Whether what is in the row may be used as it is: the rows are too many to look at all of them
+ * when the table comes. */
+static const struct tally_row *usable(const struct tally_row *row)
+{
+	bool ok = memchr(row->name, '\0', sizeof row->name) &&
+		  (unsigned)row->choice.level < TALLY_LEVELS &&
+		  (unsigned)row->choice.reason < TALLY_REASON_COUNT;
+
+	return ok ? row : NULL;
 }
 
 const struct tally_profiles *tally_profiles_map(int fd, const struct tally_origin *origin,
@@ -89,7 +103,7 @@ const struct tally_row *tally_profiles_find(const struct tally_profiles *p,
 	place = (uint32_t)tally_key_hash(key) & (p->places - 1);
 	while ((number = index_of(p)[place])) {
 		if (tally_key_equal(&rows_of(p)[number - 1].key, key))
-			return &rows_of(p)[number - 1];
+			return usable(&rows_of(p)[number - 1]);
 		place = (place + 1) & (p->places - 1);
 	}
 	return NULL;

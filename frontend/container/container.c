@@ -26,16 +26,17 @@ struct view view_part(const struct view *view, uint64_t offset, uint64_t size, c
 		      ...)
 {
 	struct view part = {.data = view->data + offset, .size = size};
-	size_t n = strlen(view->origin);
+	char name[sizeof(part.origin)];
+	size_t n;
 	va_list args;
 
 	memcpy(part.arch, view->arch, sizeof(part.arch));
-	memcpy(part.origin, view->origin, n + 1);
-	if (n && n + 1 < sizeof(part.origin) && format[0])
-		part.origin[n++] = ' ';
 	va_start(args, format);
-	vsnprintf(part.origin + n, sizeof(part.origin) - n, format, args);
+	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
+	n = strlen(view->origin);
+	memcpy(part.origin, view->origin, n + 1);
+	snprintf(part.origin + n, sizeof(part.origin) - n, "%s%s", n && name[0] ? " " : "", name);
 	return part;
 }
 
@@ -259,7 +260,8 @@ bool read_sequence(struct reader *r, const struct view *view)
 			at++;
 		if (at == view->size)
 			return true;
-		part = view_part(view, at, view->size - at, n ? "[%u]" : "", n);
+		part = n ? view_part(view, at, view->size - at, "[%u]", n)
+			 : view_part(view, at, view->size - at, "%s", "");
 		if (!read_one(r, &part, &used))
 			return false;
 		if (!used || used > view->size - at)

@@ -87,6 +87,14 @@ static const char *group_words(const char *name, size_t length)
 	return NULL;
 }
 
+const char *ptx_words_of(const char *name, size_t length)
+{
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (strlen(lists[i].name) == length && !memcmp(lists[i].name, name, length))
+			return lists[i].types;
+	return group_words(name, length);
+}
+
 const char *ptx_pick(const struct ptx_statement *s, const char *group)
 {
 	const char *words = group_words(group, strlen(group));

@@ -35,6 +35,10 @@ const struct ptx_row *ptx_row_at(size_t index);
 /* Whether the row's name and modifiers admit those of `s`, whatever its operands. */
 bool ptx_row_has_form(const struct ptx_row *row, const struct ptx_statement *s);
 
+/* What a name in a row's modifiers (`length` bytes) stands for: the words of a group, with bars
+ * between them, or the types of a list, with commas; NULL for any other word. */
+const char *ptx_words_of(const char *name, size_t length);
+
 /* The modifier of `s` that belongs to a named group ("rnd", "scope"), or NULL. */
 const char *ptx_pick(const struct ptx_statement *s, const char *group);
 
