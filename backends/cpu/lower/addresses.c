@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Address arithmetic on integers, as PTX has it, becomes arithmetic on a pointer: the optimiser
- * follows getelementptr from one iteration of a loop to the next, and not inttoptr.
+ * follows getelementptr from one iteration of a loop to the next, and not inttoptr. Nor does it
+ * follow a cast between address spaces, which are all one here: pointers lose theirs.
  */
 #include "backends/cpu/lower/internal.h"
 
@@ -101,9 +102,65 @@ static bool clear(LLVMValueRef i, void *data)
 	return true;
 }
 
+/* `pointer`, of any address space, as one of space 0; built at the builder's place. */
+static LLVMValueRef flat(struct cpu_lowering *l, LLVMValueRef pointer)
+{
+	if (LLVMIsAAddrSpaceCastInst(pointer) && LLVMTypeOf(LLVMGetOperand(pointer, 0)) == l->ptr)
+		return LLVMGetOperand(pointer, 0);
+	return LLVMBuildAddrSpaceCast(l->builder, pointer, l->ptr, "");
+}
+
+/* What the access `i` says of its memory by the address space stays said. */
+static void keep_constant(struct cpu_lowering *l, LLVMValueRef i, LLVMTypeRef pointer)
+{
+	if (LLVMIsALoadInst(i) && LLVMGetPointerAddressSpace(pointer) == TALLY_AS_CONSTANT &&
+	    !LLVMGetVolatile(i))
+		LLVMSetMetadata(
+			i, LLVMGetMDKindIDInContext(l->context, "invariant.load", 14),
+			LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, NULL, 0)));
+}
+
+static bool flatten(LLVMValueRef i, void *data)
+{
+	struct cpu_lowering *l = ((struct clear *)data)->l;
+	unsigned at = LLVMIsAStoreInst(i) ? 1 : 0;
+	bool address = LLVMIsAGetElementPtrInst(i) || LLVMIsAIntToPtrInst(i);
+	LLVMTypeRef type = LLVMTypeOf(i);
+	LLVMValueRef same;
+
+	if (address && type != l->ptr && LLVMGetTypeKind(type) == LLVMPointerTypeKind) {
+		LLVMPositionBuilderBefore(l->builder, i);
+		if (LLVMIsAIntToPtrInst(i)) {
+			same = LLVMBuildIntToPtr(l->builder, LLVMGetOperand(i, 0), l->ptr, "");
+		} else {
+			LLVMValueRef base = flat(l, LLVMGetOperand(i, 0)), indices[8];
+			unsigned count = (unsigned)LLVMGetNumOperands(i) - 1;
+
+			if (count > 8)
+				return true;
+			for (unsigned k = 0; k < count; k++)
+				indices[k] = LLVMGetOperand(i, k + 1);
+			same = LLVMBuildGEPWithNoWrapFlags(
+				l->builder, LLVMGetGEPSourceElementType(i), base, indices, count,
+				"", LLVMGEPGetNoWrapFlags(i));
+		}
+		tally_replace(i, LLVMBuildAddrSpaceCast(l->builder, same, type, ""));
+	} else if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i) || LLVMIsAAtomicRMWInst(i) ||
+		   LLVMIsAAtomicCmpXchgInst(i)) {
+		type = LLVMTypeOf(LLVMGetOperand(i, at));
+		if (type == l->ptr)
+			return true;
+		LLVMPositionBuilderBefore(l->builder, i);
+		LLVMSetOperand(i, at, flat(l, LLVMGetOperand(i, at)));
+		keep_constant(l, i, type);
+	}
+	return true;
+}
+
 void cpu_clear_addresses(struct cpu_lowering *l, LLVMValueRef function)
 {
 	struct clear c = {l, function};
 
 	tally_visit_instructions(function, clear, &c);
+	tally_visit_instructions(function, flatten, &c);
 }

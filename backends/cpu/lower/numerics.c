@@ -202,6 +202,10 @@ static bool prepare(LLVMValueRef i, void *data)
 bool cpu_prepare_numerics(struct cpu_lowering *l)
 {
 	TALLY_EACH_FUNCTION (l->module, function) {
+		/* What LLVM says of its own operations (that they touch no memory, above all) stays
+		 * true, and no loop that calls one is vectorised without it. */
+		if (LLVMGetIntrinsicID(function))
+			continue;
 		tally_strip_target_attributes(function);
 		LLVMRemoveStringAttributeAtIndex(function, LLVMAttributeFunctionIndex,
 						 "denormal-fp-math", 16);
