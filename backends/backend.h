@@ -21,6 +21,7 @@ struct tally_lower_options {
 	const char *target; /* one of the lowering's `targets` */
 	enum tally_emit emit;
 	int optimise;	       /* 0 to 3, default 2 */
+	unsigned ptx;	       /* NVIDIA: PTX version as 86 for 8.6; 0: chosen by target */
 	bool stats;	       /* report time per step to stderr */
 	bool coroutines;       /* CPU: all kernels with barriers, for tests and comparisons */
 	const char *libdevice; /* path of libdevice.10.bc or NULL: look in the usual places */

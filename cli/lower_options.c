@@ -23,6 +23,7 @@ enum {
 	OPTION_STATS,
 	OPTION_COROUTINES,
 	OPTION_TIMEOUT,
+	OPTION_PTX_VERSION,
 	OPTION_LIBDEVICE,
 	OPTION_ROCM,
 	OPTION_HELP,
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{"stats", no_argument, NULL, OPTION_STATS},
 	{"coroutines", no_argument, NULL, OPTION_COROUTINES},
 	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
+	{"ptx-version", required_argument, NULL, OPTION_PTX_VERSION},
 	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
 	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
 	{"help", no_argument, NULL, OPTION_HELP},
@@ -84,6 +86,8 @@ static void print_help(void)
 	       "barriers\n"
 	       "  --stats              time of each step and registers of each kernel\n"
 	       "  --timeout S          give up after S seconds\n"
+	       "  --ptx-version M.N    of PTX to write (6.0 to 9.0); default: the target's oldest\n"
+	       "                       that has what the code needs\n"
 	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
 	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
 	       "  --help, --version\n"
@@ -128,6 +132,18 @@ static bool parse_number(const char *option, const char *text, unsigned long mos
 	if (end == text || *end || *text == '-' || number > most)
 		return tally_fail(error, "%s: '%s' is no number from 0 to %lu", option, text, most);
 	*value = (unsigned)number;
+	return true;
+}
+
+/* "8.6" as 86. */
+static bool parse_version(const char *text, unsigned *version, struct tally_error *error)
+{
+	unsigned major, minor;
+	int end = 0;
+
+	if (sscanf(text, "%1u.%1u%n", &major, &minor, &end) != 2 || text[end])
+		return tally_fail(error, "--ptx-version: '%s' is no version such as 8.6", text);
+	*version = major * 10 + minor;
 	return true;
 }
 
@@ -183,6 +199,8 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return options->lower.stats = true;
 	case OPTION_TIMEOUT:
 		return parse_number("--timeout", value, 1000000, &options->timeout, error);
+	case OPTION_PTX_VERSION:
+		return parse_version(value, &options->lower.ptx, error);
 	case OPTION_LIBDEVICE:
 		options->lower.libdevice = value;
 		return true;
@@ -236,6 +254,11 @@ static bool check(struct lower_options *options, struct tally_error *error)
 	if (!lowering)
 		return false;
 	options->lower.target = options->target;
+	if (options->lower.ptx && strcmp(lowering->vendor, "nvidia"))
+		return tally_fail(error,
+				  "target %s is not written as PTX: --ptx-version does not "
+				  "go with it",
+				  options->target);
 	if (!(lowering->emits >> options->lower.emit & 1))
 		return tally_fail(error, "target %s has no such form: --emit %s", options->target,
 				  emits[options->lower.emit - 1].name);

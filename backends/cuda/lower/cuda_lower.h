@@ -12,12 +12,16 @@ struct tally_cuda_target {
 	const char *name; /* "sm_80", as LLVM and ptxas know it */
 	unsigned sm;	  /* 80 */
 	unsigned ptx;	  /* the oldest PTX version that has all we write for it */
+	unsigned oldest;  /* the PTX version that it came with */
 };
 
 extern const struct tally_cuda_target tally_cuda_targets[]; /* ends with a NULL name */
 extern const char *const tally_cuda_target_names[];	    /* the same, NULL-terminated */
 
-/* The newest PTX version that LLVM writes: for modules that hold a vendor's own instructions. */
+/* The PTX versions that LLVM writes, ascending, 0 after the last. */
+extern const unsigned tally_cuda_ptx_versions[];
+
+/* The newest of them: for modules that hold a vendor's own instructions. */
 enum { TALLY_CUDA_NEWEST_PTX = 90 };
 
 /*

@@ -40,7 +40,28 @@ static bool needs_newest(LLVMModuleRef module)
 	return false;
 }
 
-static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *target, bool newest,
+/* The version that the user asks for, or the oldest that has what the module needs; 0: an error. */
+static unsigned ptx_version(const struct tally_cuda_target *target, LLVMModuleRef module,
+			    unsigned wanted, struct tally_error *error)
+{
+	const unsigned *known = tally_cuda_ptx_versions;
+
+	if (!wanted)
+		return needs_newest(module) ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx;
+	while (*known && *known != wanted)
+		known++;
+	if (!*known)
+		tally_fail(error, "PTX %u.%u is none that can be written (6.0 to %u.%u)",
+			   wanted / 10, wanted % 10, TALLY_CUDA_NEWEST_PTX / 10,
+			   TALLY_CUDA_NEWEST_PTX % 10);
+	else if (wanted < target->oldest)
+		tally_fail(error, "target %s came with PTX %u.%u; %u.%u does not know it",
+			   target->name, target->oldest / 10, target->oldest % 10, wanted / 10,
+			   wanted % 10);
+	return tally_failed(error) ? 0 : wanted;
+}
+
+static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *target, unsigned ptx,
 					   int optimise, struct tally_error *error)
 {
 	LLVMTargetMachineRef machine;
@@ -56,8 +77,7 @@ static LLVMTargetMachineRef create_machine(const struct tally_cuda_target *targe
 		LLVMDisposeMessage(message);
 		return NULL;
 	}
-	snprintf(features, sizeof features, "+ptx%u",
-		 newest ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx);
+	snprintf(features, sizeof features, "+ptx%u", ptx);
 	machine = LLVMCreateTargetMachine(llvm, TRIPLE, target->name, features,
 					  optimise == 0	  ? LLVMCodeGenLevelNone
 					  : optimise == 2 ? LLVMCodeGenLevelLess
@@ -207,6 +227,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 {
 	const struct tally_cuda_target *target = find_target(options->target);
 	LLVMTargetMachineRef machine;
+	unsigned ptx;
 	bool ok;
 
 	if (!target)
@@ -217,7 +238,8 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	TALLY_EACH_FUNCTION (module, function)
 		if (tally_is_kernel(function) && !prepare_kernel(function, target, error))
 			return false;
-	machine = create_machine(target, needs_newest(module), options->optimise, error);
+	ptx = ptx_version(target, module, options->ptx, error);
+	machine = ptx ? create_machine(target, ptx, options->optimise, error) : NULL;
 	if (!machine)
 		return false;
 	set_machine(module, machine);
