@@ -478,6 +478,7 @@ static void compiled_while_it_runs(void **state)
 {
 	struct tally_module *m;
 	struct tally_report_row *row;
+	CUcontext same;
 	CUmodule module;
 	CUdeviceptr words;
 	CUfunction f;
@@ -493,6 +494,9 @@ static void compiled_while_it_runs(void **state)
 	count(f, words, 20);
 	launches += 20;
 	while (atomic_load(&m->form) == TALLY_MODULE_COMPILING) {
+		/* Somebody else's hold on the context ends, not the context. */
+		OK(cuDevicePrimaryCtxRetain(&same, device->ordinal));
+		OK(cuDevicePrimaryCtxRelease_v2(device->ordinal));
 		count(f, words, 1);
 		launches++;
 		usleep(1000);

@@ -32,14 +32,14 @@ static bool running;
 
 /* Held while a second module is loaded and made known: whoever takes a module away waits. */
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool ended;
+static bool all_over;
 
 void tally_compile_forked(void)
 {
 	pthread_mutex_init(&queue_lock, NULL);
 	pthread_mutex_init(&publish_lock, NULL);
 	queued = current = NULL;
-	running = ended = false;
+	running = all_over = false;
 }
 
 static void free_job(struct job *job)
@@ -88,7 +88,7 @@ static void publish(struct job *job, void *image, size_t size)
 	if (job->variables == TALLY_MAYBE)
 		job->variables = tally_image_peek(image, size).variables;
 	pthread_mutex_lock(&publish_lock);
-	if (ended || atomic_load(&job->cancelled)) {
+	if (all_over || atomic_load(&job->cancelled)) {
 		free(image);
 	} else if (job->variables != TALLY_NO || atomic_load(&m->asked)) {
 		free(image);
@@ -194,25 +194,41 @@ void tally_compile_start(struct tally_module *module, const struct tally_loading
 
 static void cancel(struct job *job, const struct tally_module *module, CUcontext context)
 {
-	if (job && (module ? job->module == module
-			   : !job->module->library && (!context || job->context == context)))
+	if (job && (module ? job->module == module : job->context == context))
 		atomic_store(&job->cancelled, true);
 }
 
-void tally_compile_forget(struct tally_module *module, CUcontext context)
+static void cancel_all(const struct tally_module *module, CUcontext context)
 {
 	pthread_mutex_lock(&queue_lock);
 	cancel(current, module, context);
 	for (struct job *job = queued; job; job = job->next)
 		cancel(job, module, context);
 	pthread_mutex_unlock(&queue_lock);
+}
+
+void tally_compile_forget(struct tally_module *module, CUcontext context)
+{
+	cancel_all(module, context);
+	tally_compile_pause();
+	tally_compile_resume(NULL);
+}
+
+void tally_compile_pause(void)
+{
 	pthread_mutex_lock(&publish_lock);
+}
+
+void tally_compile_resume(CUcontext ended)
+{
+	if (ended)
+		cancel_all(NULL, ended);
 	pthread_mutex_unlock(&publish_lock);
 }
 
 void tally_compile_leave(void)
 {
 	pthread_mutex_lock(&publish_lock);
-	ended = true;
+	all_over = true;
 	pthread_mutex_unlock(&publish_lock);
 }

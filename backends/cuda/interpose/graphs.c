@@ -44,8 +44,9 @@ struct exec {
 	CUcontext context;
 	pthread_mutex_t lock; /* what follows; held during a launch */
 	struct list list;
-	CUevent end; /* behind the last launch */
-	CUstream last;
+	CUevent end;   /* behind the last launch */
+	uint32_t last; /* that launch's stream, by its number: handles are used again, and each
+			* thread calls its default stream the same */
 };
 
 #define BUCKETS 256
@@ -377,6 +378,20 @@ static bool reads_graphs(void)
 
 /* --- the lives of executable graphs --- */
 
+/* For whoever found the record before it was taken out of the table. */
+static void wait_for_users(struct exec *e)
+{
+	pthread_mutex_lock(&e->lock);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static void release(struct exec *e)
+{
+	list_free(&e->list);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
 static void destroyed(CUgraphExec handle)
 {
 	struct exec **place, *e;
@@ -389,13 +404,34 @@ static void destroyed(CUgraphExec handle)
 	pthread_mutex_unlock(&lock);
 	if (!e)
 		return;
-	pthread_mutex_lock(&e->lock); /* whoever found it before */
-	pthread_mutex_unlock(&e->lock);
+	wait_for_users(e);
 	if (e->end)
 		TALLY_DRIVER(cuEventDestroy_v2)(e->end);
-	list_free(&e->list);
-	pthread_mutex_destroy(&e->lock);
-	free(e);
+	release(e);
+}
+
+void tally_graphs_forget(CUcontext context)
+{
+	struct exec *ended = NULL, *e;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct exec **place = &buckets[i]; (e = *place);) {
+			if (e->context != context) {
+				place = &e->next;
+				continue;
+			}
+			*place = e->next;
+			e->next = ended;
+			ended = e;
+		}
+	pthread_mutex_unlock(&lock);
+	/* The event went, or goes, with the context. */
+	while ((e = ended)) {
+		ended = e->next;
+		wait_for_users(e);
+		release(e);
+	}
 }
 
 static void instantiated(CUgraphExec handle, CUgraph graph)
@@ -537,7 +573,7 @@ static CUresult launch_node(const struct node *n, CUstream stream)
 /* cuda.h: a launch comes behind earlier launches of the same executable graph in other streams. */
 static void follow_last(struct tally_stream *s, struct exec *e)
 {
-	if (!e->end || e->last == s->handle)
+	if (!e->end || e->last == s->number)
 		return;
 	/* What was stopped and is started again comes behind the event. */
 	tally_drain_context(s->context);
@@ -549,7 +585,7 @@ static void remember_end(struct tally_stream *s, struct exec *e)
 	if (!e->end && TALLY_DRIVER(cuEventCreate)(&e->end, CU_EVENT_DISABLE_TIMING))
 		return;
 	TALLY_DRIVER(cuEventRecord)(e->end, s->handle);
-	e->last = s->handle;
+	e->last = s->number;
 }
 
 bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, CUresult *result)

@@ -27,6 +27,9 @@ void tally_graph_launched(struct tally_stream *stream, CUgraphExec exec);
  * now on. */
 void tally_graphs_unseen(void);
 
+/* The context ends, and its executable graphs with it. No lock held. */
+void tally_graphs_forget(CUcontext context);
+
 void tally_graphs_forked(void);
 
 #endif

@@ -54,10 +54,14 @@ void *tally_image_read(const char *path, size_t *size, struct tally_error *error
  */
 void tally_compile_start(struct tally_module *module, const struct tally_loading *loading);
 
-/* Nothing more is done for `module`, or (NULL) for any module of `context` (NULL: of all contexts);
- * when it returns nothing is under way for them. What was loaded beside the module is its
- * `variants`. */
+/* Nothing more is done for `module`, or (NULL) for any module of `context`; when it returns nothing
+ * is under way for them. What was loaded beside the module is its `variants`. */
 void tally_compile_forget(struct tally_module *module, CUcontext context);
+
+/* Between the two nothing is loaded beside a module: while a context may end. `ended`: it did, and
+ * nothing more is done for its modules; NULL: it did not. */
+void tally_compile_pause(void);
+void tally_compile_resume(CUcontext ended);
 
 /* Before the driver goes: nothing more is done at all. */
 void tally_compile_leave(void);

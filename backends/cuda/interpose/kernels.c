@@ -45,6 +45,13 @@ struct tally_kernel *tally_kernel_find(const void *handle)
 	return k;
 }
 
+static CUcontext current(void)
+{
+	CUcontext context = NULL;
+
+	return TALLY_DRIVER(cuCtxGetCurrent)(&context) ? NULL : context;
+}
+
 void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel, const char *name)
 {
 	struct tally_kernel *k;
@@ -53,6 +60,8 @@ void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel,
 	if (!tally_kernel_find(handle) && (k = calloc(1, sizeof *k))) {
 		k->module = module;
 		k->is_kernel = is_kernel;
+		k->context = is_kernel ? NULL : module && module->context ? module->context
+									  : current();
 		k->name = strdup(name);
 		k->hash = tally_hash_64(name, strlen(name));
 		atomic_store(&k->handle, handle);
@@ -102,6 +111,7 @@ struct tally_module *tally_module_add(void *handle, bool library, struct tally_m
 		return m;
 	atomic_store(&m->handle, handle);
 	m->library = library;
+	m->context = library ? NULL : current();
 	m->parent = parent;
 	pthread_mutex_lock(&lock);
 	m->next = modules;
@@ -110,12 +120,31 @@ struct tally_module *tally_module_add(void *handle, bool library, struct tally_m
 	return m;
 }
 
-static void forget_kernels(const struct tally_module *module)
+/* Of `module`, or (NULL) of `context`. */
+static void forget_kernels(const struct tally_module *module, CUcontext context)
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct tally_kernel *k = atomic_load(&buckets[i]); k; k = k->next)
-			if (k->module == module)
+			if (module ? k->module == module : k->context == context)
 				atomic_store(&k->handle, NULL);
+}
+
+/* Of `module` and what was got from it, or (NULL) of `context`. Lock held. */
+static void forget_modules(const struct tally_module *module, CUcontext context)
+{
+	for (struct tally_module **p = &modules; *p;) {
+		struct tally_module *m = *p;
+
+		if (module ? m != module && m->parent != module : m->context != context) {
+			p = &m->next;
+			continue;
+		}
+		forget_kernels(m, NULL);
+		atomic_store(&m->handle, NULL);
+		*p = m->next;
+		m->next = gone;
+		gone = m;
+	}
 }
 
 struct tally_module *tally_module_forget(void *handle)
@@ -125,21 +154,18 @@ struct tally_module *tally_module_forget(void *handle)
 	if (!module)
 		return NULL;
 	pthread_mutex_lock(&lock);
-	for (struct tally_module **p = &modules; *p;) {
-		struct tally_module *m = *p;
-
-		if (m != module && m->parent != module) {
-			p = &m->next;
-			continue;
-		}
-		forget_kernels(m);
-		atomic_store(&m->handle, NULL);
-		*p = m->next;
-		m->next = gone;
-		gone = m;
-	}
+	forget_modules(module, NULL);
 	pthread_mutex_unlock(&lock);
 	return module;
+}
+
+void tally_modules_forget(CUcontext context)
+{
+	pthread_mutex_lock(&lock);
+	forget_modules(NULL, context);
+	/* Functions of libraries, which outlive it, and of modules that came by other ways. */
+	forget_kernels(NULL, context);
+	pthread_mutex_unlock(&lock);
 }
 
 /* The record that says what form there is: a library's for the modules that were got from it. */

@@ -26,6 +26,7 @@ struct tally_module {
 	struct tally_module *next;
 	_Atomic(void *) handle; /* CUmodule or CUlibrary; NULL: gone */
 	bool library;
+	CUcontext context;	     /* in which it was loaded; NULL: a library */
 	struct tally_module *parent; /* the library that this module was got from, or NULL */
 	void *image;		     /* what was loaded instead: freed with the module; or NULL */
 	uint64_t hash[2];	     /* of the content, for the profile; 0: not worth knowing */
@@ -49,6 +50,7 @@ struct tally_kernel {
 	_Atomic(void *) handle;	     /* CUfunction or CUkernel as the program has it; NULL: gone */
 	struct tally_module *module; /* NULL: it came by a way that nobody knows */
 	bool is_kernel;		     /* handle is a CUkernel */
+	CUcontext context;	     /* that a CUfunction belongs to */
 	char *name;
 	uint64_t hash; /* of the name */
 	struct tally_kernel *next;
@@ -102,6 +104,9 @@ static inline void tally_module_is(struct tally_module *m, enum tally_module_for
 /* Makes a module, what was got from it and their kernels unknown: before it is unloaded. Returns
  * its record, or NULL. */
 struct tally_module *tally_module_forget(void *handle);
+
+/* The same for all modules and functions of a context that ends. */
+void tally_modules_forget(CUcontext context);
 
 void tally_kernels_forked(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that wait for the device or ask about it, and the lives of streams, captures, contexts. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/queue.h"
@@ -262,16 +263,28 @@ MAKE_CONTEXT(cuCtxCreate_v4,
 MAKE_CONTEXT(cuCtxFromGreenCtx, (CUcontext * pctx, CUgreenCtx hCtx), (pctx, hCtx))
 MAKE_CONTEXT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, dev))
 
+/* What Tally knows of a context's modules and graphs ends with it, also where nothing was launched:
+ * their handles may be another's as soon as it is gone. */
+static void contents_end(CUcontext handle)
+{
+	tally_modules_forget(handle);
+	tally_graphs_forget(handle);
+}
+
 #define END_CONTEXT(symbol)                                                                        \
 	CUresult symbol(CUcontext ctx)                                                             \
 	{                                                                                          \
-		struct tally_context *c = NULL;                                                    \
-		struct tally_device *d;                                                            \
+		bool ours = tally_enter() && tally_on() && ctx;                                    \
+		struct tally_context *c = ours ? find_context(ctx) : NULL;                         \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (tally_enter() && tally_on() && (c = find_context(ctx))) {                      \
-			d = c->device;                                                             \
+		if (ours) {                                                                        \
 			tally_compile_forget(NULL, ctx);                                           \
+			contents_end(ctx);                                                         \
+		}                                                                                  \
+		if (c) {                                                                           \
+			struct tally_device *d = c->device;                                        \
+                                                                                                   \
 			tally_drain_context(c);                                                    \
 			pthread_mutex_lock(&d->lock);                                              \
 			result = TALLY_REAL(symbol)(ctx);                                          \
@@ -288,44 +301,58 @@ END_CONTEXT(cuCtxDestroy)
 END_CONTEXT(cuCtxDestroy_v2)
 END_CONTEXT(cuCtxDetach)
 
-/* A primary context ends with its last holder; only the driver knows who that is. */
-static void forget_primary(struct tally_device *d, CUdevice dev)
+static bool primary_active(CUdevice dev)
 {
 	unsigned flags;
-	int active = 1;
+	int active;
 
-	if (TALLY_DRIVER(cuDevicePrimaryCtxGetState)(dev, &flags, &active) || active)
-		return;
-	/* Which of the device's contexts was the primary one is not known any more. Records of the
-	 * others are made again when needed. */
-	while (d->contexts)
-		tally_context_forget(d->contexts);
+	return !TALLY_DRIVER(cuDevicePrimaryCtxGetState)(dev, &flags, &active) && active;
 }
 
-#define END_PRIMARY(symbol)                                                                        \
+/* The device's primary context; NULL: there is none now. */
+static CUcontext primary_of(CUdevice dev)
+{
+	CUcontext handle = NULL;
+
+	if (!primary_active(dev) || TALLY_DRIVER(cuDevicePrimaryCtxRetain)(&handle, dev))
+		return NULL;
+	TALLY_DRIVER(cuDevicePrimaryCtxRelease_v2)(dev);
+	return handle;
+}
+
+/* A primary context ends when it is reset, or with its last holder; only the driver knows who that
+ * is. So nothing is given up before, and nothing is loaded beside a module meanwhile. */
+#define END_PRIMARY(symbol, last_holder)                                                           \
 	CUresult symbol(CUdevice dev)                                                              \
 	{                                                                                          \
-		struct tally_device *d = NULL;                                                     \
+		CUcontext handle = tally_enter() && tally_on() ? primary_of(dev) : NULL;           \
+		struct tally_context *c = handle ? find_context(handle) : NULL;                    \
 		CUresult result;                                                                   \
+		bool ended;                                                                        \
                                                                                                    \
-		if (tally_enter() && tally_on())                                                   \
-			for (d = atomic_load(&tally_process.devices); d; d = d->next)              \
-				if (d->ordinal == dev)                                             \
-					break;                                                     \
-		if (d) {                                                                           \
-			tally_compile_forget(NULL, NULL);                                          \
-			tally_drain_all();                                                         \
-			pthread_mutex_lock(&d->lock);                                              \
+		if (handle)                                                                        \
+			tally_compile_pause();                                                     \
+		if (c) {                                                                           \
+			tally_drain_context(c);                                                    \
+			pthread_mutex_lock(&c->device->lock);                                      \
 		}                                                                                  \
 		result = TALLY_REAL(symbol)(dev);                                                  \
-		if (d) {                                                                           \
-			forget_primary(d, dev);                                                    \
+		ended = handle && !result && !(last_holder && primary_active(dev));                \
+		if (c) {                                                                           \
+			struct tally_device *d = c->device;                                        \
+                                                                                                   \
+			if (ended)                                                                 \
+				tally_context_forget(c);                                           \
 			pthread_mutex_unlock(&d->lock);                                            \
 		}                                                                                  \
+		if (ended)                                                                         \
+			contents_end(handle);                                                      \
+		if (handle)                                                                        \
+			tally_compile_resume(ended ? handle : NULL);                               \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
-END_PRIMARY(cuDevicePrimaryCtxRelease)
-END_PRIMARY(cuDevicePrimaryCtxRelease_v2)
-END_PRIMARY(cuDevicePrimaryCtxReset)
-END_PRIMARY(cuDevicePrimaryCtxReset_v2)
+END_PRIMARY(cuDevicePrimaryCtxRelease, true)
+END_PRIMARY(cuDevicePrimaryCtxRelease_v2, true)
+END_PRIMARY(cuDevicePrimaryCtxReset, false)
+END_PRIMARY(cuDevicePrimaryCtxReset_v2, false)

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What ends while the program goes on: contexts, primary ones too, whose handles and whose modules'
+ * and kernels' handles come again; threads with streams of their own. */
+#include "tests/interpose/steps.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/cuda/interpose/resolve.h"
+
+/* Kernels of a module of the current context, each asked for in turn: what Tally knows of a handle
+ * is what it is now, and each runs as itself. */
+static void use_kernels(unsigned round)
+{
+	static const char *const names[] = {"step", "empty"};
+	CUmodule module = load_steps(true);
+	CUfunction found[2];
+	struct chain c;
+
+	for (unsigned i = 0; i < 2; i++) {
+		unsigned which = (i + round) % 2;
+		struct tally_kernel *k;
+
+		OK(cuModuleGetFunction(&found[which], module, names[which]));
+		k = tally_kernel_find(found[which]);
+		assert_non_null(k);
+		assert_string_equal(k->name, names[which]);
+		assert_ptr_equal(k->module, tally_module_find(module));
+	}
+	chain_open(&c, NULL);
+	c.step = found[0];
+	for (uint32_t i = 0; i < 20; i++) {
+		chain_step(&c, i, 5, false);
+		OK(cuLaunchKernel(found[1], 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	}
+	OK(cuCtxSynchronize());
+	chain_check(&c);
+}
+
+static void handles_come_again_in_other_contexts(void **state)
+{
+	CUcontext own;
+
+	rival_begins(4);
+	for (unsigned round = 0; round < 20; round++) {
+		OK(cuCtxCreate_v2(&own, 0, device->ordinal));
+		use_kernels(round);
+		OK(cuCtxDestroy_v2(own));
+	}
+	rival_ends();
+	OK(cuCtxSetCurrent(context));
+}
+
+/* Also where nothing of it was ever launched. */
+static void modules_end_with_a_context_without_launches(void **state)
+{
+	CUcontext own;
+	CUfunction f;
+
+	for (unsigned round = 0; round < 20; round++) {
+		CUmodule module;
+
+		OK(cuCtxCreate_v2(&own, 0, device->ordinal));
+		module = load_steps(true);
+		OK(cuModuleGetFunction(&f, module, round % 2 ? "step" : "empty"));
+		assert_string_equal(tally_kernel_find(f)->name, round % 2 ? "step" : "empty");
+		OK(cuCtxDestroy_v2(own));
+		assert_null(tally_module_find(module));
+		assert_null(tally_kernel_find(f));
+	}
+	OK(cuCtxSetCurrent(context));
+}
+
+/* A reset ends the primary context whoever holds it; one of several holders ends nothing. */
+static void a_reset_ends_the_primary_context(void **state)
+{
+	CUcontext same;
+
+	rival_begins(5);
+	for (unsigned round = 0; round < 10; round++) {
+		struct chain c;
+		CUmodule module = load_steps(true);
+		CUfunction f;
+
+		OK(cuModuleGetFunction(&f, module, "step"));
+		chain_open(&c, NULL);
+		c.step = f;
+		chain_step(&c, 1, 20, false);
+		OK(cuDevicePrimaryCtxRetain(&same, device->ordinal));
+		OK(cuDevicePrimaryCtxRelease_v2(device->ordinal));
+		assert_ptr_equal(tally_kernel_find(f)->module, tally_module_find(module));
+		chain_step(&c, 2, 20, false);
+		OK(cuCtxSynchronize());
+		chain_check(&c);
+		chain_open(&c, NULL);
+		c.step = f;
+		chain_step(&c, 3, 20, false);
+		OK(cuDevicePrimaryCtxReset_v2(device->ordinal));
+		assert_null(tally_module_find(module));
+		assert_null(tally_kernel_find(f));
+		use_kernels(round);
+	}
+	rival_ends();
+}
+
+/* Executable graphs ------------------------------------------------------------------------------ */
+
+static CUgraphExec graph_of(struct chain *c, CUfunction f, uint32_t number, uint32_t us)
+{
+	void *pointers[] = {&c->values, &c->ran, &number, &us};
+	CUDA_KERNEL_NODE_PARAMS p = {.func = f,
+				     .gridDimX = BLOCKS,
+				     .gridDimY = 1,
+				     .gridDimZ = 1,
+				     .blockDimX = 1,
+				     .blockDimY = 1,
+				     .blockDimZ = 1,
+				     .kernelParams = pointers};
+	CUgraphNode node;
+	CUgraphExec exec;
+	CUgraph graph;
+
+	OK(cuGraphCreate(&graph, 0));
+	OK(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &p));
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphDestroy(graph));
+	return exec;
+}
+
+static void *launch_in_own_stream(void *exec)
+{
+	OK(cuCtxSetCurrent(context));
+	for (unsigned i = 0; i < 3; i++)
+		OK(cuGraphLaunch_ptsz(exec, NULL));
+	return NULL;
+}
+
+/* Each thread's default stream has the same name, and is another stream all the same. */
+static void a_graph_follows_itself_from_thread_to_thread(void **state)
+{
+	pthread_t thread;
+	CUgraphExec exec;
+	struct chain c;
+
+	chain_open(&c, NULL);
+	exec = graph_of(&c, step, 7, LONG_US);
+	/* As a whole: short as far as anybody knows, and nobody waits for it. */
+	pthread_create(&thread, NULL, launch_in_own_stream, exec);
+	pthread_join(thread, NULL);
+	tally_process.config.graphs = TALLY_GRAPHS_NODES;
+	OK(cuGraphLaunch_ptsz(exec, NULL));
+	tally_process.config.graphs = TALLY_GRAPHS_AUTO;
+	OK(cuStreamSynchronize_ptsz(NULL));
+	assert_int_equal(chain_ran(&c), 4 * BLOCKS);
+	for (unsigned i = 0; i < 4; i++)
+		chain_expect(&c, 7);
+	chain_check(&c);
+	OK(cuGraphExecDestroy(exec));
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_graph_follows_itself_from_thread_to_thread),
+		cmocka_unit_test(handles_come_again_in_other_contexts),
+		cmocka_unit_test(modules_end_with_a_context_without_launches),
+		cmocka_unit_test(a_reset_ends_the_primary_context),
+	};
+
+	(void)argc, (void)argv;
+	return cmocka_run_group_tests(tests, steps_setup, NULL);
+}
