@@ -104,7 +104,8 @@ static void a_reset_ends_the_primary_context(void **state)
 	rival_ends();
 }
 
-/* Executable graphs ------------------------------------------------------------------------------ */
+/* Executable graphs ------------------------------------------------------------------------------
+ */
 
 static CUgraphExec graph_of(struct chain *c, CUfunction f, uint32_t number, uint32_t us)
 {
@@ -159,10 +160,71 @@ static void a_graph_follows_itself_from_thread_to_thread(void **state)
 	OK(cuGraphExecDestroy(exec));
 }
 
+/* Threads ---------------------------------------------------------------------------------------
+ */
+
+static unsigned records(void)
+{
+	unsigned count = 0;
+
+	pthread_mutex_lock(&device->lock);
+	for (struct tally_context *c = device->contexts; c; c = c->next)
+		for (struct tally_stream *s = c->streams; s; s = s->next)
+			count++;
+	pthread_mutex_unlock(&device->lock);
+	return count;
+}
+
+static void launch_at_the_end(void *argument)
+{
+	OK(cuLaunchKernel_ptsz(empty, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
+	(void)argument;
+}
+
+static pthread_key_t late;
+
+/* Work that can be stopped and work that cannot, and more from the thread's last functions. */
+static void *short_life(void *argument)
+{
+	uint32_t number = 1, us = 5;
+	struct chain *c = argument;
+	void *pointers[] = {&c->values, &c->ran, &number, &us};
+
+	OK(cuCtxSetCurrent(context));
+	pthread_setspecific(late, c);
+	OK(cuLaunchKernel_ptsz(step, BLOCKS, 1, 1, 1, 1, 1, 0, NULL, pointers, NULL));
+	OK(cuMemsetD32Async_ptsz(memory, 1, 16, NULL));
+	return NULL;
+}
+
+static void ended_threads_leave_nothing(void **state)
+{
+	unsigned before = records();
+	struct chain c;
+
+	chain_open(&c, NULL);
+	assert_int_equal(pthread_key_create(&late, launch_at_the_end), 0);
+	rival_begins(6);
+	for (unsigned i = 0; i < 200; i++) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, short_life, &c);
+		pthread_join(thread, NULL);
+		chain_expect(&c, 1);
+	}
+	rival_ends();
+	OK(cuCtxSynchronize());
+	chain_check(&c);
+	/* The last few may not have been known done when the next one came. */
+	assert_in_range(records(), 1, before + 20);
+	pthread_key_delete(late);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_graph_follows_itself_from_thread_to_thread),
+		cmocka_unit_test(ended_threads_leave_nothing),
 		cmocka_unit_test(handles_come_again_in_other_contexts),
 		cmocka_unit_test(modules_end_with_a_context_without_launches),
 		cmocka_unit_test(a_reset_ends_the_primary_context),

@@ -23,6 +23,9 @@ static void caller_ended(void *record)
 	struct tally_caller *caller = record;
 
 	atomic_store(&caller->calling, NULL);
+	tally_streams_thread_ended();
+	/* Another destructor of the program's may still launch: as a new caller. */
+	tally_caller = NULL;
 	atomic_store(&caller->taken, false);
 }
 

@@ -60,8 +60,9 @@ void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel,
 	if (!tally_kernel_find(handle) && (k = calloc(1, sizeof *k))) {
 		k->module = module;
 		k->is_kernel = is_kernel;
-		k->context = is_kernel ? NULL : module && module->context ? module->context
-									  : current();
+		k->context = is_kernel			 ? NULL
+			     : module && module->context ? module->context
+							 : current();
 		k->name = strdup(name);
 		k->hash = tally_hash_64(name, strlen(name));
 		atomic_store(&k->handle, handle);

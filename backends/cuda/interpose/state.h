@@ -84,6 +84,7 @@ struct tally_stream {
 	CUstream handle; /* as the driver takes it: CU_STREAM_LEGACY for the null stream */
 	enum tally_stream_kind kind;
 	unsigned long owner; /* PER_THREAD: the thread */
+	bool ended;	     /* PER_THREAD: that thread did; device lock */
 	struct tally_context *context;
 	struct tally_stream *next; /* of the context */
 
@@ -266,6 +267,10 @@ void tally_context_forget(struct tally_context *context);
 
 /* Whether work on the stream is being recorded, not run: then Tally keeps out. */
 bool tally_stream_captured(CUstream handle);
+
+/* The calling thread ends: what is left of its per-thread streams is used again or given back once
+ * their work is known done. No lock held. */
+void tally_streams_thread_ended(void);
 
 void tally_streams_forked(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The records of contexts and streams, made when the program first uses one. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
@@ -86,8 +87,8 @@ static struct tally_stream *find_stream(struct tally_context *c, CUstream handle
 {
 	struct tally_stream *s = c->streams;
 
-	while (s && (s->handle != handle ||
-		     (s->kind == TALLY_STREAM_PER_THREAD && s->owner != tally_thread())))
+	while (s && (s->handle != handle || (s->kind == TALLY_STREAM_PER_THREAD &&
+					     (s->ended || s->owner != tally_thread()))))
 		s = s->next;
 	return s;
 }
@@ -95,6 +96,44 @@ static struct tally_stream *find_stream(struct tally_context *c, CUstream handle
 struct tally_stream *tally_stream_legacy(struct tally_context *context)
 {
 	return find_stream(context, CU_STREAM_LEGACY);
+}
+
+/* Gives back what ended threads left: programs make and end threads for as long as they run. A
+ * thread does not wait for its stream when it ends, so this is for the next one. Where the driver
+ * failed nobody knows whether it still writes to the stream's words. Device lock held. */
+static void forget_ended(struct tally_context *c)
+{
+	struct tally_stream *s = c->streams, *next;
+
+	tally_queue_look(c->device);
+	for (; s; s = next) {
+		const struct tally_guard *g = s->guard;
+
+		next = s->next;
+		if (!s->ended || s->waiters || s->queue.count || s->queue.lost ||
+		    atomic_load(&s->queue.open_ns) || (g && (g->lost || g->left != g->entered)))
+			continue;
+		/* Programs without guards know of their work by the activity alone. */
+		if (tally_process.config.guards ||
+		    atomic_load(&s->finished) == atomic_load(&s->announced))
+			tally_stream_forget(s);
+	}
+}
+
+void tally_streams_thread_ended(void)
+{
+	/* Whatever runs after this and launches is a thread of its own to us. */
+	memset(tally_memories, 0, sizeof tally_memories);
+	if (atomic_load(&tally_mode) != TALLY_ON)
+		return;
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
+		pthread_mutex_lock(&d->lock);
+		for (struct tally_context *c = d->contexts; c; c = c->next)
+			for (struct tally_stream *s = c->streams; s; s = s->next)
+				s->ended |= s->kind == TALLY_STREAM_PER_THREAD &&
+					    s->owner == tally_thread();
+		pthread_mutex_unlock(&d->lock);
+	}
 }
 
 static struct tally_stream *create_stream(struct tally_context *c, CUstream handle)
@@ -105,6 +144,8 @@ static struct tally_stream *create_stream(struct tally_context *c, CUstream hand
 
 	if (!s)
 		return NULL;
+	if (handle == CU_STREAM_PER_THREAD)
+		forget_ended(c);
 	s->handle = handle;
 	s->context = c;
 	s->number = ++last_number;
