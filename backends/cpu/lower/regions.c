@@ -106,6 +106,9 @@ static const char metadata[] = "define void @k%1$u.group(ptr %%p) {\n"
 			       "!4 = distinct !{}\n";
 enum { FIRST_LOOP = 10 };
 
+/* Instructions in all regions of a kernel: that many, or that many times its own. */
+enum { MOST_COPIED = 8000, ALWAYS_COPIES = 3 };
+
 size_t cpu_record_field(LLVMValueRef thread, LLVMValueRef pointer)
 {
 	LLVMValueRef record = LLVMGetParam(thread, CPU_THREAD), index;
@@ -360,6 +363,57 @@ static unsigned number_regions(const struct tally_flow *flow, unsigned *next)
 	return count;
 }
 
+static size_t count_instructions(LLVMBasicBlockRef block)
+{
+	size_t count = 0;
+
+	TALLY_EACH_INSTRUCTION (block, i)
+		count++;
+	return count;
+}
+
+/* How many instructions a region has that starts at block `start`. */
+static size_t region_size(struct tally_flow *flow, size_t start)
+{
+	size_t depth = 0, size = 0;
+
+	memset(flow->seen, 0, flow->count);
+	flow->seen[start] = 1;
+	flow->stack[depth++] = start;
+	while (depth) {
+		size_t b = flow->stack[--depth];
+
+		size += count_instructions(flow->blocks[b]);
+		for (size_t s = 0; !flow->meets[b] && s < tally_flow_successors(flow, b); s++) {
+			size_t next = tally_flow_successor(flow, b, (unsigned)s);
+
+			if (!flow->seen[next]++)
+				flow->stack[depth++] = next;
+		}
+	}
+	return size;
+}
+
+/*
+ * Whether the regions are more code than is worth compiling: what several barriers lead to is
+ * copied for each, so barriers behind conditions in a loop cost the square of their number. Stops
+ * as soon as it knows.
+ */
+static bool is_copied_too_often(struct tally_flow *flow)
+{
+	size_t own = 0, copied, most;
+
+	for (size_t b = 0; b < flow->count; b++)
+		own += count_instructions(flow->blocks[b]);
+	most = own * ALWAYS_COPIES > MOST_COPIED ? own * ALWAYS_COPIES : MOST_COPIED;
+	copied = region_size(flow,
+			     tally_flow_index(flow, LLVMGetEntryBasicBlock(flow->function)));
+	for (size_t b = 0; b < flow->count && copied <= most; b++)
+		if (flow->meets[b])
+			copied += region_size(flow, tally_flow_successor(flow, b, 0));
+	return copied > most;
+}
+
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
 static LLVMValueRef named(struct cpu_lowering *l, const struct cpu_kernel *kernel, const char *part,
@@ -509,6 +563,8 @@ bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel)
 	     tally_flow_open(thread, &cpu_flow_rules, &flow) && tally_flow_diverge(&flow);
 	if (ok && !tally_flow_together(&flow))
 		kernel->reason = "a barrier that threads may not reach together";
+	else if (ok && is_copied_too_often(&flow))
+		kernel->reason = "barriers whose regions would copy too much code";
 	tally_flow_close(&flow);
 	if (!ok || kernel->reason)
 		return ok || tally_fail(l->error, "out of memory");
