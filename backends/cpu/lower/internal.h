@@ -82,6 +82,20 @@ bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_make_coroutine(struct cpu_lowering *l, struct cpu_kernel *kernel);
 bool cpu_is_coroutine(const struct cpu_kernel *kernel);
 /*
+ * loop.c: prints a loop nest over the block's threads, x innermost, from the end of a block of IR
+ * named `entry` to the start of one named `done`. `thread` is the text that runs one thread, of
+ * %x, %y, %z and %linear; the innermost loop has metadata node `loop`. Needs %x.size and so on.
+ */
+void cpu_print_nest(struct tally_buffer *text, const char *thread, unsigned loop);
+/* For templates of tally_buffer_print(): %x.size, %y.size and %z.size from the block. */
+#define CPU_BLOCK_SIZES                                                                            \
+	"  %%x.at = getelementptr inbounds i8, ptr %%block, i64 80\n"                              \
+	"  %%y.at = getelementptr inbounds i8, ptr %%block, i64 84\n"                              \
+	"  %%z.at = getelementptr inbounds i8, ptr %%block, i64 88\n"                              \
+	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"              \
+	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"              \
+	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+/*
  * regions.c: the entry of a kernel whose only synchronisation is of whole blocks, as loops between
  * its barriers. With a `reason` set in the kernel it does not qualify, and is as it was.
  */

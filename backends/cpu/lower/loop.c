@@ -10,58 +10,58 @@
 #include "backends/cpu/lower/internal.h"
 #include "base/buffer.h"
 
-static const char nest[] =
+enum { THREAD_LOOP = 2 }; /* its node of metadata */
+
+/* From the end of a block named `entry` to the start of one named `done`. */
+static const char nest[] = "  br label %%plane\n"
+			   "plane:\n"
+			   "  %%z = phi i32 [ 0, %%entry ], [ %%z.next, %%plane.end ]\n"
+			   "  %%z.row = mul nuw nsw i32 %%z, %%y.size\n"
+			   "  br label %%row\n"
+			   "row:\n"
+			   "  %%y = phi i32 [ 0, %%plane ], [ %%y.next, %%row.end ]\n"
+			   "  %%row.index = add nuw nsw i32 %%z.row, %%y\n"
+			   "  %%first = mul nuw nsw i32 %%row.index, %%x.size\n"
+			   "  br label %%thread\n"
+			   "thread:\n"
+			   "  %%x = phi i32 [ 0, %%row ], [ %%x.next, %%thread ]\n"
+			   "  %%linear = add nuw nsw i32 %%first, %%x\n"
+			   "%1$s"
+			   "  %%x.next = add nuw nsw i32 %%x, 1\n"
+			   "  %%x.more = icmp ult i32 %%x.next, %%x.size\n"
+			   "  br i1 %%x.more, label %%thread, label %%row.end, !llvm.loop !%2$u\n"
+			   "row.end:\n"
+			   "  %%y.next = add nuw nsw i32 %%y, 1\n"
+			   "  %%y.more = icmp ult i32 %%y.next, %%y.size\n"
+			   "  br i1 %%y.more, label %%row, label %%plane.end\n"
+			   "plane.end:\n"
+			   "  %%z.next = add nuw nsw i32 %%z, 1\n"
+			   "  %%z.more = icmp ult i32 %%z.next, %%z.size\n"
+			   "  br i1 %%z.more, label %%plane, label %%done\n"
+			   "done:\n";
+
+static const char nest_begin[] =
 	"declare void @k%1$u.thread(ptr, ptr, ptr, i32, i32, i32, i32)\n"
-	"define i32 @k%1$u.run(ptr readonly align 8 dereferenceable(%5$u) %%params, "
-	"ptr align 8 dereferenceable(%6$u) %%block) nounwind {\n"
+	"define i32 @k%1$u.run(ptr readonly align 8 dereferenceable(%3$u) %%params, "
+	"ptr align 8 dereferenceable(%4$u) %%block) nounwind {\n"
 	"entry:\n"
+	"%2$s" CPU_BLOCK_SIZES;
+static const char nest_call[] =
 	"%2$s"
-	"  %%x.at = getelementptr inbounds i8, ptr %%block, i64 80\n"
-	"  %%y.at = getelementptr inbounds i8, ptr %%block, i64 84\n"
-	"  %%z.at = getelementptr inbounds i8, ptr %%block, i64 88\n"
-	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"
-	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"
-	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
-	"  br label %%plane\n"
-	"plane:\n"
-	"  %%z = phi i32 [ 0, %%entry ], [ %%z.next, %%plane.end ]\n"
-	"  %%z.row = mul nuw nsw i32 %%z, %%y.size\n"
-	"  br label %%row\n"
-	"row:\n"
-	"  %%y = phi i32 [ 0, %%plane ], [ %%y.next, %%row.end ]\n"
-	"  %%row.index = add nuw nsw i32 %%z.row, %%y\n"
-	"  %%first = mul nuw nsw i32 %%row.index, %%x.size\n"
-	"  br label %%thread\n"
-	"thread:\n"
-	"  %%x = phi i32 [ 0, %%row ], [ %%x.next, %%thread ]\n"
-	"  %%linear = add nuw nsw i32 %%first, %%x\n"
-	"%3$s"
-	"  call void @k%1$u.thread(ptr %%params, ptr %%block, ptr %4$s, i32 %%x, i32 %%y, i32 %%z, "
-	"i32 %%linear)\n"
-	"  %%x.next = add nuw nsw i32 %%x, 1\n"
-	"  %%x.more = icmp ult i32 %%x.next, %%x.size\n"
-	"  br i1 %%x.more, label %%thread, label %%row.end, !llvm.loop !2\n"
-	"row.end:\n"
-	"  %%y.next = add nuw nsw i32 %%y, 1\n"
-	"  %%y.more = icmp ult i32 %%y.next, %%y.size\n"
-	"  br i1 %%y.more, label %%row, label %%plane.end\n"
-	"plane.end:\n"
-	"  %%z.next = add nuw nsw i32 %%z, 1\n"
-	"  %%z.more = icmp ult i32 %%z.next, %%z.size\n"
-	"  br i1 %%z.more, label %%plane, label %%done\n"
-	"done:\n"
-	"  ret i32 0\n"
-	"}\n"
-	/* The way to a distinct node of metadata through the C interface. */
-	"define void @k%1$u.group(ptr %%p) {\n"
-	"  store i8 0, ptr %%p, !llvm.access.group !4\n"
-	"  ret void\n"
-	"}\n"
-	"!0 = !{}\n"
-	"!1 = !{i32 1, i32 1025}\n"
-	"!2 = distinct !{!2, !3}\n"
-	"!3 = !{!\"llvm.loop.parallel_accesses\", !4}\n"
-	"!4 = distinct !{}\n";
+	"  call void @k%1$u.thread(ptr %%params, ptr %%block, ptr %3$s, i32 %%x, i32 %%y, i32 %%z, "
+	"i32 %%linear)\n";
+static const char nest_end[] = "  ret i32 0\n"
+			       "}\n"
+			       /* The way to a distinct node of metadata through the C interface. */
+			       "define void @k%1$u.group(ptr %%p) {\n"
+			       "  store i8 0, ptr %%p, !llvm.access.group !4\n"
+			       "  ret void\n"
+			       "}\n"
+			       "!0 = !{}\n"
+			       "!1 = !{i32 1, i32 1025}\n"
+			       "!2 = distinct !{!2, !3}\n"
+			       "!3 = !{!\"llvm.loop.parallel_accesses\", !4}\n"
+			       "!4 = distinct !{}\n";
 
 /* For kernels with functions that could not be inlined: the record that those look at. */
 static const char record[] = "  %record = alloca [64 x i8], align 64\n"
@@ -114,21 +114,31 @@ static LLVMValueRef named(struct cpu_lowering *l, const struct cpu_kernel *kerne
 
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 
+void cpu_print_nest(struct tally_buffer *text, const char *thread, unsigned loop)
+{
+	tally_buffer_print(text, nest, thread, loop);
+}
+
 bool cpu_make_loop(struct cpu_lowering *l, struct cpu_kernel *kernel)
 {
 	bool keeps_record = LLVMGetFirstUse(LLVMGetParam(kernel->thread, CPU_THREAD)) != NULL;
-	struct tally_buffer text = {0};
+	struct tally_buffer text = {0}, thread = {0};
 	LLVMValueRef group;
 	bool ok;
 
-	tally_buffer_print(&text, nest, kernel->index, keeps_record ? record : "",
-			   keeps_record ? record_ids : "", keeps_record ? "%record" : "null",
+	tally_buffer_print(&text, nest_begin, kernel->index, keeps_record ? record : "",
 			   kernel->record.param_bytes + !kernel->record.param_bytes,
 			   (unsigned)sizeof(struct tally_cpu_block));
+	tally_buffer_print(&thread, nest_call, kernel->index, keeps_record ? record_ids : "",
+			   keeps_record ? "%record" : "null");
+	if (!thread.failed)
+		cpu_print_nest(&text, thread.data, THREAD_LOOP);
+	tally_buffer_print(&text, nest_end, kernel->index);
 	/* The template names the function, so it has to be visible while they are linked. */
 	LLVMSetLinkage(kernel->thread, LLVMExternalLinkage);
-	ok = !text.failed && cpu_link_text(l, text.data);
+	ok = !text.failed && !thread.failed && cpu_link_text(l, text.data);
 	tally_buffer_free(&text);
+	tally_buffer_free(&thread);
 	if (!ok)
 		return tally_fail(l->error, "out of memory");
 	LLVMSetLinkage(kernel->thread, LLVMInternalLinkage);

@@ -14,7 +14,7 @@
 
 /* A loop nest over the threads; `in` is what the block's own values were before it, so that no
  * thread sees what another makes of them. */
-static const char nest[] =
+static const char nest_begin[] =
 	"declare i32 @k%1$u.r%2$u(ptr, ptr, ptr, ptr, ptr, i64, i32, i32, i32, i32)\n"
 	"define i32 @k%1$u.l%2$u(ptr %%params, ptr %%block, ptr %%context, ptr %%out, i64 "
 	"%%threads, "
@@ -23,37 +23,13 @@ static const char nest[] =
 	"  %%in = alloca [%3$llu x i8], align 64\n"
 	"  call void @llvm.memcpy.p0.p0.i64(ptr align 64 %%in, ptr align 64 %%out, i64 %3$llu, "
 	"i1 false)\n"
-	"  store i32 0, ptr %%out, align 16\n"
-	"  br label %%plane\n"
-	"plane:\n"
-	"  %%z = phi i32 [ 0, %%entry ], [ %%z.next, %%plane.end ]\n"
-	"  %%z.row = mul nuw nsw i32 %%z, %%y.size\n"
-	"  br label %%row\n"
-	"row:\n"
-	"  %%y = phi i32 [ 0, %%plane ], [ %%y.next, %%row.end ]\n"
-	"  %%row.index = add nuw nsw i32 %%z.row, %%y\n"
-	"  %%first = mul nuw nsw i32 %%row.index, %%x.size\n"
-	"  br label %%thread\n"
-	"thread:\n"
-	"  %%x = phi i32 [ 0, %%row ], [ %%x.next, %%thread ]\n"
-	"  %%linear = add nuw nsw i32 %%first, %%x\n"
+	"  store i32 0, ptr %%out, align 16\n";
+static const char nest_call[] =
 	"  %%next = call i32 @k%1$u.r%2$u(ptr %%params, ptr %%block, ptr %%context, ptr %%in, "
-	"ptr %%out, i64 %%threads, i32 %%x, i32 %%y, i32 %%z, i32 %%linear)\n"
-	"  %%x.next = add nuw nsw i32 %%x, 1\n"
-	"  %%x.more = icmp ult i32 %%x.next, %%x.size\n"
-	"  br i1 %%x.more, label %%thread, label %%row.end, !llvm.loop !%4$u\n"
-	"row.end:\n"
-	"  %%y.next = add nuw nsw i32 %%y, 1\n"
-	"  %%y.more = icmp ult i32 %%y.next, %%y.size\n"
-	"  br i1 %%y.more, label %%row, label %%plane.end\n"
-	"plane.end:\n"
-	"  %%z.next = add nuw nsw i32 %%z, 1\n"
-	"  %%z.more = icmp ult i32 %%z.next, %%z.size\n"
-	"  br i1 %%z.more, label %%plane, label %%done\n"
-	"done:\n"
-	"  ret i32 %%next\n"
-	"}\n"
-	"!%4$u = distinct !{!%4$u, !3}\n";
+	"ptr %%out, i64 %%threads, i32 %%x, i32 %%y, i32 %%z, i32 %%linear)\n";
+static const char nest_end[] = "  ret i32 %%next\n"
+			       "}\n"
+			       "!%1$u = distinct !{!%1$u, !3}\n";
 
 /* The block: memory for what its threads keep, which comes from the arena of coroutines' frames,
  * then the regions. */
@@ -62,13 +38,7 @@ static const char whole[] =
 	"define i32 @k%1$u.run(ptr readonly align 8 dereferenceable(%2$u) %%params, "
 	"ptr align 8 dereferenceable(%3$u) %%block) nounwind {\n"
 	"entry:\n"
-	"  %%once = alloca [%4$llu x i8], align 64\n"
-	"  %%x.at = getelementptr inbounds i8, ptr %%block, i64 80\n"
-	"  %%y.at = getelementptr inbounds i8, ptr %%block, i64 84\n"
-	"  %%z.at = getelementptr inbounds i8, ptr %%block, i64 88\n"
-	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"
-	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"
-	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+	"  %%once = alloca [%4$llu x i8], align 64\n" CPU_BLOCK_SIZES
 	"  %%count.at = getelementptr inbounds i8, ptr %%block, i64 92\n"
 	"  %%count = load i32, ptr %%count.at, align 4, !range !1, !invariant.load !0\n"
 	"  %%count.wide = zext i32 %%count to i64\n"
@@ -406,8 +376,7 @@ static bool is_copied_too_often(struct tally_flow *flow)
 	for (size_t b = 0; b < flow->count; b++)
 		own += count_instructions(flow->blocks[b]);
 	most = own * ALWAYS_COPIES > MOST_COPIED ? own * ALWAYS_COPIES : MOST_COPIED;
-	copied = region_size(flow,
-			     tally_flow_index(flow, LLVMGetEntryBasicBlock(flow->function)));
+	copied = region_size(flow, tally_flow_index(flow, LLVMGetEntryBasicBlock(flow->function)));
 	for (size_t b = 0; b < flow->count && copied <= most; b++)
 		if (flow->meets[b])
 			copied += region_size(flow, tally_flow_successor(flow, b, 0));
@@ -462,6 +431,21 @@ static void print_step(struct tally_buffer *text, struct cpu_kernel *kernel, uns
 	tally_buffer_print(text, "  ]\n");
 }
 
+static void print_loop(struct tally_buffer *text, const struct cpu_kernel *kernel, unsigned region,
+		       unsigned long long once)
+{
+	struct tally_buffer thread = {0};
+
+	tally_buffer_print(&thread, nest_call, kernel->index, region);
+	tally_buffer_print(text, nest_begin, kernel->index, region, once);
+	if (thread.failed)
+		text->failed = true;
+	else
+		cpu_print_nest(text, thread.data, FIRST_LOOP + region);
+	tally_buffer_print(text, nest_end, FIRST_LOOP + region);
+	tally_buffer_free(&thread);
+}
+
 static bool link_block(struct cpu_lowering *l, struct cpu_kernel *kernel,
 		       const struct cpu_context_layout *layout, unsigned count)
 {
@@ -480,7 +464,7 @@ static bool link_block(struct cpu_lowering *l, struct cpu_kernel *kernel,
 	free(can);
 	tally_buffer_print(&text, "}\n");
 	for (unsigned r = 0; r < count; r++)
-		tally_buffer_print(&text, nest, kernel->index, r, once, FIRST_LOOP + r);
+		print_loop(&text, kernel, r, once);
 	tally_buffer_print(&text, metadata, kernel->index);
 	ok = text.failed ? tally_fail(l->error, "out of memory") : cpu_link_text(l, text.data);
 	tally_buffer_free(&text);
