@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +19,8 @@
 
 #define APPLICATION_ID 0x54614c79 /* "TaLy" */
 #define BUSY_MS	       1000	  /* how long to wait for another process that writes */
+#define LOCK_MS	       5000	  /* and for one that opens the store, looking through all of it */
+#define LOCK_STEP_MS   5
 
 #define STRING(x)  #x
 #define NUMBER(x)  STRING(x)
@@ -133,8 +137,7 @@ enum found {
 	FOUND_FAILED,  /* see the error */
 };
 
-/* What is in the file, which may have been made by the opening. */
-static enum found inspect(struct tally_store *s, struct tally_error *error)
+static enum found look(struct tally_store *s, struct tally_error *error)
 {
 	int64_t id = pragma(s, "PRAGMA application_id"), tables;
 	int code = sqlite3_errcode(s->db) & 0xff;
@@ -151,6 +154,18 @@ static enum found inspect(struct tally_store *s, struct tally_error *error)
 	if (id != APPLICATION_ID || pragma(s, "PRAGMA user_version") != TALLY_STORE_VERSION)
 		return FOUND_OTHER;
 	return checks(s) ? FOUND_OURS : FOUND_DAMAGED;
+}
+
+/* What is in the file, which may have been made by the opening: all at one moment, for others may be
+ * making its tables. */
+static enum found inspect(struct tally_store *s, struct tally_error *error)
+{
+	enum found found;
+
+	sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL);
+	found = look(s, error);
+	tally_store_rollback(s);
+	return found;
 }
 
 /* The tables, unless another process made them in the same moment. */
@@ -218,14 +233,33 @@ static bool put_aside(const char *path, struct tally_error *error)
 	return true;
 }
 
-struct tally_store *tally_store_open(const char *folder, char note[256], struct tally_error *error)
+/*
+ * One process at a time opens the store: what one finds the next could be replacing, and SQLite
+ * waits for nobody while it changes to the log. A lock of the folder, which ends with its holder; -1
+ * where there is none to be had (some network file systems), or not within the time.
+ */
+static int lock_folder(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += LOCK_STEP_MS) {
+		if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= LOCK_MS) {
+			close(fd);
+			return -1;
+		}
+		poll(NULL, 0, LOCK_STEP_MS);
+	}
+	return fd;
+}
+
+static struct tally_store *open_locked(const char *folder, char note[256],
+				       struct tally_error *error)
 {
 	static const char *const what[] = {[FOUND_OTHER] = "is no store of this version of Tally",
 					   [FOUND_DAMAGED] = "is damaged"};
 	char path[PATH_MAX];
 
-	note[0] = '\0';
-	if (!path_in(folder, path, error) || !tally_make_folders(folder, error))
+	if (!path_in(folder, path, error))
 		return NULL;
 	make_private(path);
 	for (unsigned attempt = 0; attempt < 2; attempt++) {
@@ -250,6 +284,21 @@ struct tally_store *tally_store_open(const char *folder, char note[256], struct 
 	}
 	tally_fail(error, "%s changes while it is being opened", path);
 	return NULL;
+}
+
+struct tally_store *tally_store_open(const char *folder, char note[256], struct tally_error *error)
+{
+	struct tally_store *s;
+	int fd;
+
+	note[0] = '\0';
+	if (!tally_make_folders(folder, error))
+		return NULL;
+	fd = lock_folder(folder);
+	s = open_locked(folder, note, error);
+	if (fd >= 0)
+		close(fd);
+	return s;
 }
 
 struct tally_store *tally_store_read(const char *folder, bool *absent, struct tally_error *error)

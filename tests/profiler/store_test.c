@@ -316,6 +316,45 @@ static void test_two_processes_write(void **state)
 	tally_store_close(s);
 }
 
+/* Nobody finds a store that another process is just making to be somebody else's, or locked. */
+static void test_many_open_at_once(void **state)
+{
+	enum { ROUNDS = 30, PROCESSES = 8 };
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct fixture *f;
+		pid_t pids[PROCESSES];
+		int start[2], status;
+
+		assert_int_equal(setup((void **)&f), 0);
+		assert_int_equal(pipe(start), 0);
+		for (unsigned p = 0; p < PROCESSES; p++) {
+			pids[p] = fork();
+			if (!pids[p]) {
+				struct tally_error error = {0};
+				char note[256], go;
+
+				close(start[1]);
+				while (read(start[0], &go, 1) < 0)
+					;
+				struct tally_store *s = tally_store_open(f->folder, note, &error);
+				if (!s || *note)
+					fprintf(stderr, "%s%s\n", error.message, note);
+				tally_store_close(s);
+				_exit(s && !*note ? 0 : 2);
+			}
+		}
+		close(start[1]);
+		for (unsigned p = 0; p < PROCESSES; p++) {
+			waitpid(pids[p], &status, 0);
+			assert_int_equal(status, 0);
+		}
+		close(start[0]);
+		teardown((void **)&f);
+	}
+	(void)state;
+}
+
 static void write_file(const char *path, const void *bytes, size_t size)
 {
 	struct tally_error error = {0};
@@ -522,6 +561,7 @@ int main(void)
 		TEST(test_origins),
 		TEST(test_kill),
 		TEST(test_two_processes_write),
+		cmocka_unit_test(test_many_open_at_once),
 		TEST(test_what_is_no_store_is_put_aside),
 		TEST(test_damage),
 		TEST(test_folders_that_cannot_be_written),
