@@ -75,14 +75,36 @@ static unsigned utf8_length(const unsigned char *c)
 	return length;
 }
 
+/* A control character of 8 bits (ECMA-48's C1): as UTF-8, or as a byte alone. */
+static bool is_c1(const unsigned char *c, unsigned length)
+{
+	return length ? length == 2 && c[0] == 0xc2 && c[1] < 0xa0 : c[0] >= 0x80 && c[0] < 0xa0;
+}
+
+void tally_text_plain(char *text, const char *keep)
+{
+	unsigned char *c = (unsigned char *)text;
+
+	while (*c) {
+		unsigned length = utf8_length(c), all = length ? length : 1;
+		bool strange = is_c1(c, length) || *c == 0x7f || (*c < 0x20 && !strchr(keep, *c));
+
+		for (unsigned i = 0; strange && i < all; i++)
+			c[i] = '?';
+		c += all;
+	}
+}
+
 void tally_buffer_json(struct tally_buffer *buffer, const char *text)
 {
 	for (const unsigned char *c = (const unsigned char *)text; *c;) {
 		unsigned length = utf8_length(c);
 		if (*c == '"' || *c == '\\')
 			tally_buffer_print(buffer, "\\%c", *c);
-		else if (*c < 0x20)
+		else if (*c < 0x20 || *c == 0x7f)
 			tally_buffer_print(buffer, "\\u%04x", *c);
+		else if (is_c1(c, length)) /* valid JSON, but it is also read on terminals */
+			tally_buffer_print(buffer, "\\u%04x", c[1]);
 		else if (!length) /* JSON is UTF-8; names and paths need not be */
 			tally_buffer_print(buffer, "\\ufffd");
 		else

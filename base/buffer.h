@@ -25,4 +25,11 @@ void tally_buffer_print(struct tally_buffer *buffer, const char *format, ...)
 /* Appends `text` as the inside of a JSON string (no quotes round it). */
 void tally_buffer_json(struct tally_buffer *buffer, const char *text);
 
+/*
+ * Puts a '?' for every byte of what a terminal would obey instead of showing it: control characters
+ * of 7 and 8 bits, but for those in `keep`. For whatever others chose (names of programs and
+ * kernels) before it is shown.
+ */
+void tally_text_plain(char *text, const char *keep);
+
 #endif

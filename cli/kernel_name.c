@@ -108,6 +108,7 @@ static unsigned put(struct tally_buffer *out, const char *text, const char *end,
 	for (; text < end; text += length) {
 		uint32_t code = character(text, &length);
 		bool strange = code < ' ' || code == 0x7f || (code >= 0x80 && !utf8) ||
+			       (code >= 0x80 && code < 0xa0) ||
 			       (length == 1 && (unsigned char)*text >= 0x80);
 		unsigned wide = strange ? 1 : width(code);
 

@@ -266,6 +266,8 @@ static bool show(const struct options *o, const struct tally_profile_view *view,
 	bool ok;
 
 	(o->json ? tally_profile_json : tally_profile_text)(view, &out);
+	if (!o->json && out.data)
+		tally_text_plain(out.data, "\n");
 	ok = !out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && !fflush(stdout);
 	tally_buffer_free(&out);
 	return ok || tally_fail(error, "cannot write: %s", strerror(errno));

@@ -145,6 +145,8 @@ static int show(const struct tally_status_view *view, bool json)
 	struct tally_buffer out = {0};
 
 	(json ? tally_status_json : tally_status_text)(view, &out);
+	if (!json && out.data)
+		tally_text_plain(out.data, "\n");
 	bool ok =
 		!out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && !fflush(stdout);
 	tally_buffer_free(&out);

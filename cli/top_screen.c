@@ -48,8 +48,13 @@ static void line(struct frame *f, const char *attribute, const char *text)
 		tally_text_cut(f->out, text, f->columns, f->screen->utf8);
 	while (!f->screen->attributes && length && text[length - 1] == ' ')
 		length--;
-	if (!f->screen->attributes)
+	if (!f->screen->attributes) {
+		size_t begin = f->out->size;
+
 		tally_buffer_append(f->out, text, length);
+		if (f->out->size > begin)
+			tally_text_plain(f->out->data + begin, "");
+	}
 	if (special)
 		tally_buffer_print(f->out, PLAIN);
 }

@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "profiler/internal.h"
 
 #define LOAD(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -49,11 +51,11 @@ const char *tally_event_word(enum tally_event_kind kind)
 
 void tally_report_text(char *to, size_t size, const char *from)
 {
-	size_t i = 0;
+	size_t length = from ? strnlen(from, size - 1) : 0;
 
-	for (; from && i + 1 < size && from[i]; i++)
-		to[i] = (unsigned char)from[i] < ' ' || from[i] == 0x7f ? '?' : from[i];
-	to[i] = '\0';
+	memcpy(to, from ? from : "", length);
+	to[length] = '\0';
+	tally_text_plain(to, "");
 }
 
 struct tally_choice tally_choice_unpack(uint64_t packed)

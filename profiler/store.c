@@ -156,8 +156,8 @@ static enum found look(struct tally_store *s, struct tally_error *error)
 	return checks(s) ? FOUND_OURS : FOUND_DAMAGED;
 }
 
-/* What is in the file, which may have been made by the opening: all at one moment, for others may be
- * making its tables. */
+/* What is in the file, which may have been made by the opening: all at one moment, for others may
+ * be making its tables. */
 static enum found inspect(struct tally_store *s, struct tally_error *error)
 {
 	enum found found;
@@ -235,8 +235,8 @@ static bool put_aside(const char *path, struct tally_error *error)
 
 /*
  * One process at a time opens the store: what one finds the next could be replacing, and SQLite
- * waits for nobody while it changes to the log. A lock of the folder, which ends with its holder; -1
- * where there is none to be had (some network file systems), or not within the time.
+ * waits for nobody while it changes to the log. A lock of the folder, which ends with its holder;
+ * -1 where there is none to be had (some network file systems), or not within the time.
  */
 static int lock_folder(const char *folder)
 {

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "sched/kept.h"
 #include "sched/listener.h"
 #include "sched/members.h"
@@ -73,6 +74,7 @@ static void __attribute__((format(printf, 2, 3))) say(struct tally_daemon *daemo
 	va_start(arguments, format);
 	vsnprintf(line, sizeof line, format, arguments);
 	va_end(arguments);
+	tally_text_plain(line, "");
 	daemon->options.log(line);
 }
 

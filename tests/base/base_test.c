@@ -58,6 +58,21 @@ static void buffer_grows_and_ends_in_nul(void **state)
 	assert_string_equal(b.data, "\xc3\xa9\xf0\x9f\x98\x80 \\ufffd \\ufffd\\ufffd "
 				    "\\ufffd\\ufffd\\ufffd \\ufffd\\ufffd");
 	tally_buffer_free(&b);
+	/* What terminals obey: valid in JSON, and read on terminals all the same. */
+	tally_buffer_json(&b, "a\x7f\xc2\x9b"
+			      "b");
+	assert_string_equal(b.data, "a\\u007f\\u009bb");
+	tally_buffer_free(&b);
+}
+
+static void text_is_made_plain(void **state)
+{
+	char text[] = "a\tb\n\x1b[2J \x7f \xc2\x9b"
+		      "5n \x9b \xc3\xa9 \xc2\xa0 \xe2\x82";
+
+	tally_text_plain(text, "\n");
+	assert_string_equal(text, "a?b\n?[2J ? ??5n ? \xc3\xa9 \xc2\xa0 \xe2?");
+	(void)state;
 }
 
 static void file_is_written_whole(void **state)
@@ -115,6 +130,7 @@ int main(void)
 		cmocka_unit_test(first_error_wins),
 		cmocka_unit_test(error_is_never_empty),
 		cmocka_unit_test(buffer_grows_and_ends_in_nul),
+		cmocka_unit_test(text_is_made_plain),
 		cmocka_unit_test(file_is_written_whole),
 		cmocka_unit_test(hashes_differ_by_content_and_extension),
 	};

@@ -79,6 +79,9 @@ static void test_fitting(void **state)
 	/* Bytes that are no UTF-8, and control characters, reach no terminal. */
 	expect_fit("a\xff\x1b[2J", 8, true, "a??[2J  ");
 	expect_fit("\xc3", 2, true, "? ");
+	expect_fit("a\xc2\x9b"
+		   "2J",
+		   6, true, "a?2J  ");
 	expect_fit("\xed\xa0\x80", 3, true, "???");
 }
 

@@ -179,6 +179,20 @@ has "$out" "no program uses a device now"
 has "$out" "FINISHED"
 "$tally" status >/dev/full 2>"$work/err" && fail "a full disk was not noticed"
 has "$(cat "$work/err")" "cannot write"
+# Names that are orders to a terminal: shown, never obeyed, whoever shows them.
+mkfifo "$work/named"
+strange=$'\033[2Jx\r\u009b2Jy\007'
+"$TALLY_BUILD/tests/tally_test_client" 3 "$strange" active 5 "$strange" <"$work/named" >"$work/4" &
+exec 7>"$work/named"
+until_true 10 grep -q joined "$work/4"
+for command in "status --why" "status --json" profile "profile --json" "top --batch -n 1"; do
+    run 0 "$tally" $command
+    LC_ALL=C grep -aP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$work/out" && fail "$command passes orders on"
+    true
+done
+has "$("$tally" status)" "?[2Jx?"
+exec 7>&-
+wait
 
 # cache.
 export TALLY_CACHE_DIR=$work/cache
