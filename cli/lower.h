@@ -3,7 +3,9 @@
 #ifndef TALLY_CLI_LOWER_H
 #define TALLY_CLI_LOWER_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "backends/backend.h"
 #include "ir_passes/passes.h"
@@ -16,6 +18,7 @@ struct lower_options {
 	struct tally_lower_options lower;
 	bool list, classify, keep_going;
 	unsigned timeout; /* seconds; 0: none */
+	unsigned memory;  /* MiB; 0: no limit */
 };
 
 /* lower_options.c: false with an error for a command line that makes no sense; `*done` when the
@@ -38,6 +41,11 @@ bool lower_classify(LLVMModuleRef module, struct tally_error *error);
 void lower_crash_install(const char *input, unsigned timeout);
 #define LOWER_STEP_READ "reading the input"
 void lower_step(const char *what);
+
+/* From here on more than so many MiB of memory (of the linker that is run, too) end the process in
+ * the same way. LOWER_MEMORY_BY_SIZE: far more than an input of `size` bytes takes. 0: no limit. */
+#define LOWER_MEMORY_BY_SIZE UINT_MAX
+void lower_limit_memory(unsigned mib, size_t size);
 
 /* lower_registers.c: `--stats`: registers and memory of each kernel, from the vendor's own tool
  * where it is installed; silent where it is not. */

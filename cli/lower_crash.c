@@ -22,9 +22,14 @@ void install_bad_alloc_handler(void (*)(void *, const char *, bool), void *) __a
 void install_new_handler(void) __asm__("_ZN4llvm33install_out_of_memory_new_handlerEv");
 void (*set_terminate(void (*)(void)))(void) __asm__("_ZSt13set_terminatePFvvE");
 
+/* What nothing needs: 1 MiB of PTX takes some 50 MiB. */
+#define MEMORY_FLOOR_MIB 4096
+#define MEMORY_OF_INPUT	 256
+
 static const char *input_name = "";
 static const char *volatile step = "starting";
 static unsigned time_limit;
+static char memory_text[64]; /* the limit of memory, as a message ends with it */
 /* LLVM's readers trust their input: a crash in them is the input's fault, not ours. */
 static volatile sig_atomic_t reading;
 
@@ -124,13 +129,32 @@ static void on_fatal_error(const char *reason)
 
 static void on_no_memory(void *data, const char *reason, bool crash)
 {
-	const char *const parts[] = {input_name, ": error: out of memory while ", step,
-				     reading ? " (damaged input?)" : NULL, NULL};
+	const char *const parts[] = {input_name,  ": error: out of memory while ",
+				     step,	  reading ? " (damaged input?)" : "",
+				     memory_text, NULL};
 
 	(void)data, (void)reason, (void)crash;
 	end_child();
 	say(parts);
 	_exit(1);
+}
+
+void lower_limit_memory(unsigned mib, size_t size)
+{
+	struct rlimit limit;
+
+	if (mib == LOWER_MEMORY_BY_SIZE)
+		mib = MEMORY_FLOOR_MIB + (unsigned)(size / (1 << 20) * MEMORY_OF_INPUT);
+	/* Sanitizers map terabytes to keep books in. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	mib = 0;
+#endif
+	if (!mib || getrlimit(RLIMIT_DATA, &limit))
+		return;
+	snprintf(memory_text, sizeof memory_text, ": the limit is %u MiB (--memory)", mib);
+	if ((rlim_t)mib << 20 < limit.rlim_cur)
+		limit.rlim_cur = (rlim_t)mib << 20;
+	setrlimit(RLIMIT_DATA, &limit);
 }
 
 void lower_crash_install(const char *input, unsigned timeout)

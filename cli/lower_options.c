@@ -24,6 +24,7 @@ enum {
 	OPTION_COROUTINES,
 	OPTION_TIMEOUT,
 	OPTION_PTX_VERSION,
+	OPTION_MEMORY,
 	OPTION_LIBDEVICE,
 	OPTION_ROCM,
 	OPTION_HELP,
@@ -46,6 +47,7 @@ static const struct option long_options[] = {
 	{"coroutines", no_argument, NULL, OPTION_COROUTINES},
 	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
 	{"ptx-version", required_argument, NULL, OPTION_PTX_VERSION},
+	{"memory", required_argument, NULL, OPTION_MEMORY},
 	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
 	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
 	{"help", no_argument, NULL, OPTION_HELP},
@@ -88,6 +90,7 @@ static void print_help(void)
 	       "  --timeout S          give up after S seconds\n"
 	       "  --ptx-version M.N    of PTX to write (6.0 to 9.0); default: the target's oldest\n"
 	       "                       that has what the code needs\n"
+	       "  --memory MIB         give up beyond it (4096 and 256 x INPUT's size; 0: never)\n"
 	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
 	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
 	       "  --help, --version\n"
@@ -201,6 +204,8 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return parse_number("--timeout", value, 1000000, &options->timeout, error);
 	case OPTION_PTX_VERSION:
 		return parse_version(value, &options->lower.ptx, error);
+	case OPTION_MEMORY:
+		return parse_number("--memory", value, 1u << 30, &options->memory, error);
 	case OPTION_LIBDEVICE:
 		options->lower.libdevice = value;
 		return true;
@@ -270,7 +275,7 @@ bool lower_options_parse(int argc, char **argv, struct lower_options *options, b
 {
 	int option;
 
-	*options = (struct lower_options){.lower.optimise = 2};
+	*options = (struct lower_options){.lower.optimise = 2, .memory = LOWER_MEMORY_BY_SIZE};
 	*done = false;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":o:O:t:", long_options, NULL)) != -1) {

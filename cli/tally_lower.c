@@ -186,6 +186,7 @@ static bool run(struct lower_options *options, struct tally_error *error)
 	if (input.failed || !input.size)
 		return input.failed ? tally_fail(error, "out of memory")
 				    : tally_fail_at(error, options->input, 0, 0, "is empty");
+	lower_limit_memory(options->memory, input.size);
 	lower_step(LOWER_STEP_READ);
 	if (options->list)
 		return lower_list(options->input, input.data, input.size, error);

@@ -28,6 +28,8 @@ struct piece {
 #define NAMED  16  /* of launches that are drawn as one */
 #define PIECES 256 /* of one stream; more than the launch protocol lets be under way */
 
+#define STREAMS 1024 /* rows of one program */
+
 struct stream {
 	uint32_t number;
 	struct piece pieces[PIECES]; /* oldest first */
@@ -203,10 +205,14 @@ static const struct span *cause(const struct writer *w, uint64_t at)
 static struct stream *stream_of(struct writer *w, uint32_t number)
 {
 	struct stream *s;
+	bool last;
 
 	for (unsigned i = 0; i < w->stream_count; i++)
 		if (w->streams[i].number == number)
 			return &w->streams[i];
+	/* Each takes some KiB; a program that has so many, or a broken one, gets them in one. */
+	if (w->stream_count == STREAMS)
+		return &w->streams[STREAMS - 1];
 	s = realloc(w->streams, (w->stream_count + 1) * sizeof *s);
 	if (!s) {
 		w->out->failed = true;
@@ -216,8 +222,11 @@ static struct stream *stream_of(struct writer *w, uint32_t number)
 	s = &w->streams[w->stream_count];
 	memset(s, 0, sizeof *s);
 	s->number = number;
-	name_row(w, ROW_STREAMS + 2 * w->stream_count, "stream %u", number);
-	name_row(w, ROW_STREAMS + 2 * w->stream_count + 1, "stream %u: launch calls", number);
+	last = w->stream_count == STREAMS - 1;
+	name_row(w, ROW_STREAMS + 2 * w->stream_count, last ? "stream %u and others" : "stream %u",
+		 number);
+	name_row(w, ROW_STREAMS + 2 * w->stream_count + 1,
+		 last ? "stream %u and others: launch calls" : "stream %u: launch calls", number);
 	w->stream_count++;
 	return s;
 }

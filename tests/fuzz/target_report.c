@@ -118,6 +118,19 @@ static void look_at_board(const struct tally_reports *reports)
 	tally_buffer_free(&out);
 }
 
+#define MOST_ROWS 2050 /* of one program: two, and two for each of 1,024 streams */
+
+static void count_rows(const char *json)
+{
+	unsigned rows = 0;
+
+	while ((json = strstr(json, "\"thread_name\""))) {
+		json++;
+		if (++rows > MOST_ROWS)
+			abort(); /* each stream takes some KiB: they have a limit */
+	}
+}
+
 static void look_at_trace(struct tally_reported *who)
 {
 	struct tally_trace_cursor cursor = {.ended = who->gone};
@@ -136,6 +149,8 @@ static void look_at_trace(struct tally_reported *who)
 	trace_json(&trace, &out);
 	if (!out.failed && out.data[out.size - 1] != '\n')
 		abort();
+	if (program.count > MOST_ROWS / 2)
+		count_rows(out.data);
 	tally_buffer_free(&out);
 	tally_buffer_free(&events);
 }

@@ -163,6 +163,12 @@ lacks out '.entry spins$guard('
 } >long.ll
 refused "(--timeout)" long.ll --target gfx90a -O 3 --timeout 1 -o out
 
+# Memory runs out: at the limit that was asked for, and at the one that damaged input meets by itself.
+if ! grep -q __asan_init "$lower"; then # sanitizers need more than any limit
+	refused "(--memory)" long.ll --target gfx90a -O 3 --memory 48 -o out
+	refused "is no number" long.ll --target gfx90a --memory lots -o out
+fi
+
 # A fault inside the compiler is one line too.
 for signal in SEGV ABRT; do
 	rm -f out
