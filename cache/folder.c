@@ -11,9 +11,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cache/internal.h"
 
 #define DEFAULT_LIMIT_MIB 1024
+#define MOST_MIB	  1000000000u
 #define STALE_SECONDS	  3600 /* a temporary file this old has lost its writer */
 
 bool tally_cache_folder(char path[PATH_MAX], struct tally_error *error)
@@ -22,6 +24,9 @@ bool tally_cache_folder(char path[PATH_MAX], struct tally_error *error)
 		   *home = getenv("HOME");
 	int length;
 
+	/* tallyd and the programs stand in different folders. */
+	if (own && *own && *own != '/')
+		return tally_fail(error, "TALLY_CACHE_DIR is \"%s\", not an absolute path", own);
 	if (own && *own)
 		length = snprintf(path, PATH_MAX, "%s", own);
 	else if (cache && *cache == '/')
@@ -36,15 +41,17 @@ bool tally_cache_folder(char path[PATH_MAX], struct tally_error *error)
 	return true;
 }
 
-static uint64_t limit_bytes(void)
+/* The limit in bytes; the default, and false, where the variable makes no sense. */
+static bool read_limit(uint64_t *bytes, struct tally_error *error)
 {
 	const char *text = getenv("TALLY_CACHE_SIZE");
-	char *end = NULL;
-	unsigned long long mib = text && *text ? strtoull(text, &end, 10) : 0;
+	unsigned long mib = DEFAULT_LIMIT_MIB;
+	bool ok = !text || !*text || tally_parse_whole(text, 0, MOST_MIB, &mib);
 
-	if (!end || *end || mib > UINT64_MAX >> 20)
-		mib = DEFAULT_LIMIT_MIB;
-	return (uint64_t)mib << 20;
+	*bytes = (uint64_t)mib << 20;
+	return ok ||
+	       tally_fail(error, "TALLY_CACHE_SIZE is \"%s\", not a whole number of MiB up to %u",
+			  text, MOST_MIB);
 }
 
 bool tally_cache_touch(const char *path)
@@ -132,9 +139,10 @@ static int by_use(const void *a, const void *b)
 void tally_cache_evict(const char *folder, const char *keep)
 {
 	struct listing list;
-	uint64_t limit = limit_bytes();
+	uint64_t limit;
 	int number;
 
+	read_limit(&limit, NULL);
 	if (!list_folder(folder, &list, &number))
 		return;
 	if (list.bytes > limit) {
@@ -158,8 +166,8 @@ bool tally_cache_status(struct tally_cache_status *status, struct tally_error *e
 	struct listing list;
 	int number;
 
-	*status = (struct tally_cache_status){.limit = limit_bytes()};
-	if (!tally_cache_folder(folder, error))
+	*status = (struct tally_cache_status){0};
+	if (!read_limit(&status->limit, error) || !tally_cache_folder(folder, error))
 		return false;
 	if (!list_folder(folder, &list, &number))
 		return number == ENOENT ||

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "cache/internal.h"
 
 /* glibc's other name of clone(): sanitizers intercept `clone`, and take ours for a fork. */
@@ -44,7 +45,8 @@ struct job {
 	char *const *arguments;
 	char *const *environment;
 	int input, output, said[2];
-	uint64_t deadline; /* ns, CLOCK_MONOTONIC */
+	uint64_t limit_ns; /* how long it may take, */
+	uint64_t deadline; /* and until when; CLOCK_MONOTONIC */
 	void *worker_stack;
 	pid_t parent;
 
@@ -247,15 +249,18 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-static uint64_t time_limit_ns(void)
+static bool read_time_limit(uint64_t *ns, struct tally_error *error)
 {
 	const char *text = getenv("TALLY_LOWER_TIMEOUT");
-	char *end = NULL;
-	unsigned long seconds = text && *text ? strtoul(text, &end, 10) : 0;
+	unsigned long seconds = DEFAULT_SECONDS;
 
-	if (!end || *end || !seconds || seconds > 86400)
-		seconds = DEFAULT_SECONDS;
-	return (uint64_t)seconds * 1000000000;
+	if (text && *text && !tally_parse_whole(text, 1, 86400, &seconds))
+		return tally_fail(error,
+				  "TALLY_LOWER_TIMEOUT is \"%s\", not a whole number of seconds "
+				  "from 1 to 86400",
+				  text);
+	*ns = (uint64_t)seconds * 1000000000;
+	return true;
 }
 
 /* The nanny, from the calling thread's side: everything is done when the clone call returns. */
@@ -321,7 +326,7 @@ static enum tally_worker_end judge(struct job *job, const char *lower, bool star
 		tally_fail(error,
 			   "tally-lower was stopped: it took longer than %lld s (raise "
 			   "TALLY_LOWER_TIMEOUT)",
-			   (long long)(time_limit_ns() / 1000000000));
+			   (long long)(job->limit_ns / 1000000000));
 		return TALLY_WORKER_LATE;
 	}
 	if (WIFSIGNALED(job->status)) {
@@ -352,15 +357,20 @@ enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cac
 				   "-o",
 				   "-",
 				   NULL};
+	uint64_t limit_ns = 0;
+
+	*output = -1;
+	if (!read_time_limit(&limit_ns, error))
+		return TALLY_WORKER_FAILED;
 	struct job job = {.arguments = (char *const *)(uintptr_t)arguments,
 			  .input = memory_file("tally-image"),
 			  .output = memory_file("tally-code"),
-			  .deadline = tally_now() + time_limit_ns()};
+			  .limit_ns = limit_ns,
+			  .deadline = tally_now() + limit_ns};
 	char **environment = worker_environment();
 	enum tally_worker_end end = TALLY_WORKER_FAILED;
 
 	job.environment = environment;
-	*output = -1;
 	if (environment && job.input >= 0 && job.output >= 0 &&
 	    write_all(job.input, request->image, request->size)) {
 		bool started = run_nanny(&job);

@@ -2,7 +2,6 @@
 /* What the subcommands' command lines have in common: see command.h. */
 #include <getopt.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -21,12 +20,4 @@ int tally_command_bad_option(const char *command, int result, char **argv)
 		fprintf(stderr, "%s: error: unknown or ambiguous option \"%s\" (see %s --help)\n",
 			command, option, command);
 	return 1;
-}
-
-bool tally_command_number(const char *text, double least, double most, double *value)
-{
-	char *end;
-
-	*value = strtod(text, &end);
-	return end != text && !*end && *value >= least && *value <= most;
 }

@@ -25,9 +25,6 @@ int tally_command_cache(int argc, char **argv);
  * returned. Returns 1, the exit status. */
 int tally_command_bad_option(const char *command, int result, char **argv);
 
-/* Whether `text` is a number from `least` to `most`, and which. */
-bool tally_command_number(const char *text, double least, double most, double *value);
-
 /* The folder of this program's file, and the folder of Tally's libraries that belong to it:
  * ../lib/tally when installed, ../lib in a build tree. */
 bool tally_program_folder(char path[PATH_MAX], struct tally_error *error);

@@ -17,8 +17,12 @@ _tally() {
 	done
 	case $command:$before in
 	run:--priority) COMPREPLY=($(compgen -W "high best-effort" -- "$word")) ;;
+	run:--mps) COMPREPLY=($(compgen -W "auto on off" -- "$word")) ;;
 	run:--device) COMPREPLY=($(compgen -W "auto cpu cuda" -- "$word")) ;;
 	trace:-o | trace:--output) COMPREPLY=($(compgen -f -- "$word")) ;;
+	profile:--sort) COMPREPLY=($(compgen -W "time launches stop name" -- "$word")) ;;
+	top:-s | top:--sort) COMPREPLY=($(compgen -W "priority launches stops name" -- "$word")) ;;
+	cache:cache) COMPREPLY=($(compgen -W "status clear --help --version" -- "$word")) ;;
 	*)
 		COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null |
 			grep -oE -- '(^|[ ,])--[a-z][a-z-]+' | tr -d ' ,' | sort -u)" -- "$word"))

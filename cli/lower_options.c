@@ -8,6 +8,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "base/number.h"
 #include "cli/lower.h"
 #include "cli/targets.h"
 
@@ -129,10 +130,9 @@ static bool parse_emit(const char *text, enum tally_emit *emit, struct tally_err
 static bool parse_number(const char *option, const char *text, unsigned long most, unsigned *value,
 			 struct tally_error *error)
 {
-	char *end;
-	unsigned long number = strtoul(text, &end, 10);
+	unsigned long number = 0;
 
-	if (end == text || *end || *text == '-' || number > most)
+	if (!tally_parse_whole(text, 0, most, &number))
 		return tally_fail(error, "%s: '%s' is no number from 0 to %lu", option, text, most);
 	*value = (unsigned)number;
 	return true;
@@ -164,7 +164,7 @@ static bool bad_option(int result, char **argv, struct tally_error *error)
 static bool take(int option, const char *value, struct lower_options *options, bool *done,
 		 struct tally_error *error)
 {
-	unsigned number;
+	unsigned number = 0;
 
 	switch (option) {
 	case 't':

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cache/cache.h"
 #include "cli/command.h"
 #include "sched/client.h"
@@ -135,6 +136,8 @@ static bool take(void *context, const struct tally_stored *stored)
 
 	if (!w->device || strcasestr(stored->origin.device, w->device))
 		w->failed = !append(w->view, stored);
+	else
+		snprintf(w->view->other, sizeof w->view->other, "%s", stored->origin.device);
 	return !w->failed;
 }
 
@@ -294,14 +297,8 @@ static bool run(const struct options *o, struct tally_error *error)
 
 static bool parse_limit(struct options *o, const char *text, struct tally_error *error)
 {
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (end == text || *end || *text == '-')
-		return tally_fail(error, "--limit wants a number, not \"%s\"", text);
-	o->most = n;
-	o->limited = true;
-	return true;
+	o->limited = tally_parse_whole(text, 0, 1000000000, &o->most);
+	return o->limited || tally_fail(error, "--limit wants a whole number, not \"%s\"", text);
 }
 
 static bool parse_order(struct options *o, const char *text, struct tally_error *error)

@@ -12,7 +12,8 @@ struct tally_profile_view {
 	/* Those of one origin stand together, in the order in which they are to be shown. */
 	struct tally_stored *kernels;
 	size_t count, capacity;
-	size_t most;			   /* shown of each origin; 0: all */
+	size_t most;	/* shown of each origin; 0: all */
+	char other[64]; /* a device that was not asked for, "" when there is none */
 	const struct tally_report *report; /* of a program; NULL: the store */
 };
 

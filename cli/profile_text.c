@@ -117,5 +117,9 @@ void tally_profile_text(const struct tally_profile_view *view, struct tally_buff
 	if (view->count)
 		append_words(view, out);
 	else
-		tally_buffer_print(out, "nothing was measured yet (%s)\n", view->source);
+		tally_buffer_print(
+			out,
+			*view->other ? "nothing was measured on such a device, but on %s (%s)\n"
+				     : "nothing was measured yet%s (%s)\n",
+			view->other, view->source);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cache/cache.h"
 #include "cli/command.h"
 #include "sched/client.h"
 #include "sched/policy_slo.h"
@@ -49,30 +50,11 @@ struct settings {
 
 static bool parse_priority(const char *text, int *priority, struct tally_error *error)
 {
-	static const struct {
-		const char *name;
-		int value;
-	} names[] = {
-		{"high", TALLY_PRIORITY_HIGH},
-		{"best-effort", TALLY_PRIORITY_BEST_EFFORT},
-	};
-	char *end;
-
-	for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
-		if (!strcmp(text, names[i].name)) {
-			*priority = names[i].value;
-			return true;
-		}
-	}
-	errno = 0;
-	long value = strtol(text, &end, 10);
-	if (errno || end == text || *end || value < INT_MIN || value > INT_MAX)
-		return tally_fail(error,
-				  "--priority wants high, best-effort or a whole number, not "
-				  "\"%s\"",
-				  text);
-	*priority = (int)value;
-	return true;
+	return tally_priority_parse(text, priority) ||
+	       tally_fail(error,
+			  "--priority wants high, best-effort or a whole number up to %d, not "
+			  "\"%s\"",
+			  TALLY_PRIORITY_MOST, text);
 }
 
 /* One of three words, by its number. */
@@ -257,7 +239,7 @@ int tally_command_run(int argc, char **argv)
 {
 	struct settings settings = {.priority = TALLY_PRIORITY_BEST_EFFORT};
 	struct tally_error error = {0}, daemon_error = {0};
-	char socket[PATH_MAX];
+	char socket[PATH_MAX], cache[PATH_MAX];
 
 	int status = parse(argc, argv, &settings);
 	if (status >= 0)
@@ -272,7 +254,7 @@ int tally_command_run(int argc, char **argv)
 	if (settings.device == DEVICE_CPU && settings.mps == TALLY_MPS_ON)
 		tally_fail(&error, "--mps on: the CPU device has no MPS (use --device cuda)");
 	if (tally_failed(&error) || !tally_socket_path(socket, sizeof socket, &error) ||
-	    !set_environment(&settings, socket, &error)) {
+	    !tally_cache_folder(cache, &error) || !set_environment(&settings, socket, &error)) {
 		tally_error_print(&error, "tally run");
 		return 1;
 	}

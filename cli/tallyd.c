@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "cache/cache.h"
 #include "cli/mps_keeper.h"
 #include "profiler/collector.h"
@@ -52,13 +53,9 @@ struct settings {
 static bool parse_number(const char *option, const char *text, double least, double most,
 			 double *value, struct tally_error *error)
 {
-	char *end;
-
-	*value = strtod(text, &end);
-	if (end == text || *end || !(*value >= least && *value <= most))
-		return tally_fail(error, "%s wants a number from %g to %g, not \"%s\"", option,
-				  least, most, text);
-	return true;
+	return tally_parse_number(text, least, most, value) ||
+	       tally_fail(error, "%s wants a number from %g to %g, not \"%s\"", option, least, most,
+			  text);
 }
 
 /* 0: serve; otherwise the exit status plus one. */

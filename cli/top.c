@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/number.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "sched/client.h"
@@ -74,20 +75,15 @@ static bool parse_sort(const char *text, enum top_sort *sort, struct tally_error
 
 static bool take_option(int option, struct settings *s, struct tally_error *error)
 {
-	double value;
-
 	switch (option) {
 	case 'i':
-		return tally_command_number(optarg, 0.05, 3600, &s->interval_s) ||
+		return tally_parse_number(optarg, 0.05, 3600, &s->interval_s) ||
 		       tally_fail(error, "--interval wants seconds from 0.05 to 3600, not \"%s\"",
 				  optarg);
 	case 'n':
-		if (!tally_command_number(optarg, 1, 1e9, &value) ||
-		    value != (double)(unsigned long)value)
-			return tally_fail(error, "--frames wants a whole number from 1, not \"%s\"",
-					  optarg);
-		s->frames = (unsigned long)value;
-		return true;
+		return tally_parse_whole(optarg, 1, 1000000000, &s->frames) ||
+		       tally_fail(error, "--frames wants a whole number from 1, not \"%s\"",
+				  optarg);
 	case 's':
 		return parse_sort(optarg, &s->sort, error);
 	case 'p':

@@ -3,6 +3,7 @@
 #include "cli/trace.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/number.h"
 #include "cli/command.h"
 #include "cli/pack.h"
 
@@ -64,6 +66,7 @@ struct recorder {
 	uint64_t begin_ns, renewed_ns;
 	pid_t child; /* 0: none, or it ended */
 	int child_status;
+	int refused; /* the exit status where the command cannot be run; 0: it can */
 };
 
 static volatile sig_atomic_t asked; /* the last signal that asks us to end */
@@ -92,12 +95,12 @@ static int parse(int argc, char **argv, struct settings *s)
 			s->output = optarg;
 			break;
 		case 's':
-			if (!tally_command_number(optarg, 0.01, 86400, &s->seconds))
+			if (!tally_parse_number(optarg, 0.01, 86400, &s->seconds))
 				ok = tally_fail(&error, "--seconds wants 0.01 to 86400, not \"%s\"",
 						optarg);
 			break;
 		case 'e':
-			if (!tally_command_number(optarg, 1, 1e9, &s->most_events))
+			if (!tally_parse_number(optarg, 1, 1e9, &s->most_events))
 				ok = tally_fail(&error, "--events wants 1 to 1e9, not \"%s\"",
 						optarg);
 			break;
@@ -230,22 +233,34 @@ static void handle_signals(bool on)
 static bool start_command(struct recorder *r, struct tally_error *error)
 {
 	char **command = r->settings.command;
+	int said[2], cause = 0;
 
 	if (!command)
 		return true;
+	if (pipe2(said, O_CLOEXEC))
+		return tally_fail(error, "cannot make a pipe: %s", strerror(errno));
 	r->child = fork();
 	if (r->child < 0) {
+		cause = errno;
 		r->child = 0;
-		return tally_fail(error, "cannot start %s: %s", *command, strerror(errno));
-	}
-	if (!r->child) {
+	} else if (!r->child) {
 		handle_signals(false);
 		execvp(*command, command);
-		fprintf(stderr, "tally trace: error: cannot run %s: %s\n", *command,
-			strerror(errno));
-		_exit(errno == ENOENT ? 127 : 126);
+		cause = errno;
+		_exit(write(said[1], &cause, sizeof cause) > 0 ? 127 : 126);
 	}
-	return true;
+	close(said[1]);
+	/* The end of the pipe's other side is that the program runs. */
+	while (r->child && read(said[0], &cause, sizeof cause) < 0 && errno == EINTR)
+		;
+	close(said[0]);
+	if (!cause)
+		return true;
+	if (r->child)
+		waitpid(r->child, NULL, 0);
+	r->child = 0;
+	r->refused = cause == ENOENT ? 127 : 126;
+	return tally_fail(error, "cannot run %s: %s", *command, strerror(cause));
 }
 
 /* Whether to go on. Ctrl-C reaches the command by itself; other signals we hand on. */
@@ -371,7 +386,7 @@ int tally_command_trace(int argc, char **argv)
 		  tally_start_daemon(socket, &error) && record(&r, &error);
 	/* What was recorded is worth having even if the recording ended badly. */
 	struct tally_error write_error = {0};
-	if (r.begin_ns && !write_trace(&r, &write_error) && ok) {
+	if (r.begin_ns && !r.refused && !write_trace(&r, &write_error) && ok) {
 		ok = false;
 		error = write_error;
 	}
@@ -381,5 +396,5 @@ int tally_command_trace(int argc, char **argv)
 		tally_buffer_free(&r.readings[i].events);
 	free(r.readings);
 	tally_reports_close(&r.reports);
-	return ok ? r.child_status : 1;
+	return ok ? r.child_status : r.refused ? r.refused : 1;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/number.h"
 #include "conformance/runner.h"
 
 static const char usage[] =
@@ -69,6 +70,27 @@ static const char *const *split(char *list)
 	return parts;
 }
 
+static bool whole(const char *option, const char *text, unsigned long least, unsigned *value,
+		  struct tally_error *error)
+{
+	unsigned long number = 0;
+
+	if (!tally_parse_whole(text, least, 1000, &number))
+		return tally_fail(error, "%s wants a whole number from %lu to 1000, not %s", option,
+				  least, text);
+	*value = (unsigned)number;
+	return true;
+}
+
+static bool any_selected(const struct options *o)
+{
+	for (size_t g = 0; conformance_groups[g]; g++)
+		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
+			if (selected(o, c))
+				return true;
+	return false;
+}
+
 int main(int argc, char **argv)
 {
 	enum { FILTER = 256, DEVICE, TARGET, JUNIT, TABLE, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
@@ -84,11 +106,12 @@ int main(int argc, char **argv)
 	const char *build = own_build(), *device = "cpu";
 	struct options o = {.jobs = 2, .live_stops = 3};
 	struct tally_error error = {0};
-	bool list = false;
+	bool list = false, ok = true;
 	int option;
 
 	snprintf(targets, sizeof targets, "%s", all_targets);
-	while ((option = getopt_long(argc, argv, "h", known, NULL)) >= 0)
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":h", known, NULL)) >= 0)
 		switch (option) {
 		case FILTER:
 			o.filter = optarg;
@@ -106,10 +129,10 @@ int main(int argc, char **argv)
 			o.table = optarg;
 			break;
 		case JOBS:
-			o.jobs = (unsigned)atoi(optarg) ?: 1;
+			ok = whole("--jobs", optarg, 1, &o.jobs, &error);
 			break;
 		case LIVE:
-			o.live_stops = (unsigned)atoi(optarg);
+			ok = whole("--live", optarg, 0, &o.live_stops, &error);
 			break;
 		case BUILD:
 			build = optarg;
@@ -125,9 +148,19 @@ int main(int argc, char **argv)
 			fputs(usage, stdout);
 			return 0;
 		default:
-			fputs(usage, stderr);
-			return 1;
+			ok = tally_fail(&error, "%s %s (see --help)",
+					option == ':' ? "a value is missing:"
+						      : "unknown or ambiguous option",
+					argv[optind - 1]);
 		}
+	if (ok && optind < argc)
+		ok = tally_fail(&error, "unexpected argument %s (see --help)", argv[optind]);
+	if (ok && !any_selected(&o))
+		ok = tally_fail(&error, "no case's name contains %s (see --list)", o.filter);
+	if (!ok) {
+		tally_error_print(&error, "conformance");
+		return 1;
+	}
 	if (list) {
 		for (size_t g = 0; conformance_groups[g]; g++)
 			for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)

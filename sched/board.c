@@ -9,6 +9,23 @@
 #include <unistd.h>
 
 #include "base/futex.h"
+#include "base/number.h"
+
+bool tally_priority_parse(const char *text, int *priority)
+{
+	bool negative = *text == '-';
+	unsigned long size;
+
+	if (!strcmp(text, "high"))
+		*priority = TALLY_PRIORITY_HIGH;
+	else if (!strcmp(text, "best-effort"))
+		*priority = TALLY_PRIORITY_BEST_EFFORT;
+	else if (tally_parse_whole(text + negative, 0, TALLY_PRIORITY_MOST, &size))
+		*priority = negative ? -(int)size : (int)size;
+	else
+		return false;
+	return true;
+}
 
 void tally_board_changed(struct tally_board *board)
 {

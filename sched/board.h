@@ -24,6 +24,11 @@
 /* Priorities are plain integers, larger is more urgent. */
 #define TALLY_PRIORITY_HIGH	   100
 #define TALLY_PRIORITY_BEST_EFFORT 0
+#define TALLY_PRIORITY_MOST	   1000000 /* and its negative: what a person may ask for */
+
+/* "high", "best-effort" or a whole number within those bounds, for options and variables; false,
+ * and `priority` untouched, for anything else. Any thread. */
+bool tally_priority_parse(const char *text, int *priority);
 
 /* How a program treats those of lower priority on its device. */
 enum tally_overlap {

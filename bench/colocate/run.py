@@ -7,6 +7,7 @@ Needs an NVIDIA GPU and stock PyTorch with torchvision. Every result is one line
 goes on where an earlier one ended. report.py makes the table and the pictures.
 """
 import argparse
+import importlib.util
 import json
 import os
 import platform
@@ -257,8 +258,18 @@ def describe(row):
     return text
 
 
+def check_machine():
+    for module in "torch", "torchvision":
+        if importlib.util.find_spec(module) is None:
+            sys.exit("colocate: error: %s has no module %s: PyTorch and torchvision are needed" % (sys.executable, module))
+    if not any(map(os.path.exists, ("/proc/driver/nvidia/version", "/dev/nvidiactl", "/dev/dxg"))):
+        sys.exit("colocate: error: no NVIDIA driver is visible here")
+
+
 def main():
     options, plan = parse()
+    if not options.dry_run:
+        check_machine()
     os.makedirs(os.path.dirname(os.path.abspath(options.output)), exist_ok=True)
     results = Results(options.output)
     todo = [left for group in groups(plan) if (left := [item for item in group if results.left(item)])]

@@ -15,6 +15,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/number.h"
 
 static void first_error_wins(void **state)
 {
@@ -124,6 +125,37 @@ static void hashes_differ_by_content_and_extension(void **state)
 	assert_int_equal(strlen(a.hex), 32);
 }
 
+static void numbers_are_whole_words(void **state)
+{
+	static const struct {
+		const char *text;
+		bool ok;
+		double value;
+	} rows[] = {
+		{"0", true, 0},	     {"31.6", true, 31.6}, {"0.05", true, 0.05},
+		{"1e3", true, 1000}, {"2.", true, 2},	   {"1000", true, 1000},
+		{"1001", false, 0},  {"", false, 0},	   {".5", false, 0},
+		{"-1", false, 0},    {"+1", false, 0},	   {" 1", false, 0},
+		{"1 ", false, 0},    {"1,5", false, 0},	   {"0x10", false, 0},
+		{"nan", false, 0},   {"inf", false, 0},	   {"1e", false, 0},
+		{"1e999", false, 0}, {"ten", false, 0},	   {"1e99999999999999999", false, 0},
+	};
+	unsigned long whole = 7;
+	double value;
+
+	for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+		value = -1;
+		assert_int_equal(tally_parse_number(rows[i].text, 0, 1000, &value), rows[i].ok);
+		assert_true(value == (rows[i].ok ? rows[i].value : -1));
+	}
+	assert_false(tally_parse_number(NULL, 0, 1000, &value));
+	assert_false(tally_parse_whole("1.5", 0, 10, &whole));
+	assert_false(tally_parse_whole("0", 1, 10, &whole));
+	assert_int_equal(whole, 7);
+	assert_true(tally_parse_whole("10", 1, 10, &whole));
+	assert_int_equal(whole, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -132,6 +164,7 @@ int main(void)
 		cmocka_unit_test(buffer_grows_and_ends_in_nul),
 		cmocka_unit_test(text_is_made_plain),
 		cmocka_unit_test(file_is_written_whole),
+		cmocka_unit_test(numbers_are_whole_words),
 		cmocka_unit_test(hashes_differ_by_content_and_extension),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

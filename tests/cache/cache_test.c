@@ -241,6 +241,10 @@ static void stuck_worker_is_stopped(void **state)
 	assert_false(get("stuck", path, &error));
 	assert_non_null(strstr(error.message, "TALLY_LOWER_TIMEOUT"));
 	assert_true(time(NULL) - start < 20);
+	error = (struct tally_error){0};
+	setenv("TALLY_LOWER_TIMEOUT", "soon", 1);
+	assert_false(get("not even begun", path, &error));
+	assert_non_null(strstr(error.message, "TALLY_LOWER_TIMEOUT is \"soon\""));
 }
 
 static void missing_or_silent_compiler(void **state)

@@ -11,13 +11,19 @@ completions() {
 }
 
 completions ""
-for command in run status top trace cache; do has " $got" " $command "; done
+for command in run status top trace profile cache; do has " $got" " $command "; done
 completions tr
 same "$got" "trace "
 completions run --pri
 same "$got" "--priority "
 completions run --device ""
 same "$got" "auto cpu cuda "
+completions run --mps ""
+same "$got" "auto off on "
+completions cache ""
+same "$got" "--help --version clear status "
+completions profile --sort ""
+same "$got" "launches name stop time "
 completions top --
 for option in --interval --program --sort --totals --batch --frames --once --help --version; do
     has " $got" " $option "

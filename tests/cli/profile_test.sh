@@ -51,6 +51,9 @@ same "$(of "$launches" --program trainer)" 100
 run 1 "$tally" profile --program nobody
 has "$err" "no program of that pid or name: nobody"
 
+run 0 "$tally" profile --device nonsense
+has "$out" "nothing was measured on such a device, but on test device ($work/cache)"
+
 # What is shown.
 same "$(of 'd["devices"][0]["device"], d["devices"][0]["driver"], d["devices"][0]["compiler"]')" \
     "('test device', '42', '7')"

@@ -28,7 +28,7 @@ has "$err" "unexpected argument"
 run 1 "$tally" run
 has "$err" "which program?"
 run 1 "$tally" run --priority soon -- true
-has "$err" "--priority wants high, best-effort or a whole number, not \"soon\""
+has "$err" "--priority wants high, best-effort or a whole number up to 1000000, not \"soon\""
 run 1 "$tally" run --priority 99999999999 -- true
 run 1 "$tally" run --priority
 has "$err" "wants a value"
@@ -203,6 +203,18 @@ run 0 "$tally" cache clear
 has "$out" "removed 0"
 run 1 "$tally" cache frobnicate
 has "$err" 'unknown command "frobnicate"; known: status, clear'
+
+# Settings that make no sense are errors before anything runs or is made.
+TALLY_CACHE_SIZE=huge run 1 "$tally" cache
+has "$err" 'TALLY_CACHE_SIZE is "huge"'
+for command in "run $cuda -- true" cache "cache clear" profile; do
+    TALLY_CACHE_DIR=elsewhere run 1 "$tally" $command
+    has "$err" 'TALLY_CACHE_DIR is "elsewhere", not an absolute path'
+done
+for level in 1000001 -1000001 2x "" 99999999999999999999; do
+    run 1 "$tally" run $cuda --priority "$level" -- true
+    has "$err" "tally run: error: --priority wants high, best-effort or a whole number"
+done
 
 # Programs that Tally cannot reach are named.
 cat >"$work/p.c" <<'END'

@@ -15,6 +15,12 @@ run 1 "$tally" trace -o "$work/none/t.json" touch "$work/ran"
 has "$err" "cannot write $work/none/t.json: No such file or directory"
 run 1 "$tally" trace -o "$work/" touch "$work/ran"
 [ ! -e "$work/ran" ] || fail "the command ran though nothing could be written"
+for status in 127:no-such-program-anywhere 126:/; do
+    run "${status%%:*}" "$tally" trace -o "$work/t.json" -- "${status#*:}"
+    has "$err" "tally trace: error: cannot run ${status#*:}: "
+    same "$(printf '%s\n' "$err" | wc -l)" 1
+    [ ! -e "$work/t.json" ] || fail "a trace of nothing was written"
+done
 run 0 "$tally" trace -o "$work/t.json" --seconds 0.01
 has "$err" "0 programs, 0 events"
 run 0 python3 -m json.tool "$work/t.json"

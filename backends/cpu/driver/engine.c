@@ -3,6 +3,7 @@
 #include "backends/cpu/driver/engine.h"
 #include "backends/cpu/driver/exports.h"
 #include "base/futex.h"
+#include "base/number.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -16,13 +17,18 @@ struct engine engine = {
 
 static unsigned count_workers(void)
 {
+	static atomic_bool said;
 	const char *text = getenv("TALLY_CPU_WORKERS");
-	char *end = NULL;
-	unsigned long given = text && *text ? strtoul(text, &end, 10) : 0;
+	unsigned long given;
 	cpu_set_t set;
 
-	if (end && !*end && given >= 1 && given <= 1024)
+	if (tally_parse_whole(text, 1, 1024, &given))
 		return (unsigned)given;
+	if (text && *text)
+		driver_complain(&said,
+				"TALLY_CPU_WORKERS is \"%s\", not a whole number from 1 to 1024; "
+				"the default is used",
+				text);
 	if (sched_getaffinity(0, sizeof set, &set) == 0)
 		return (unsigned)CPU_COUNT(&set);
 	long online = sysconf(_SC_NPROCESSORS_ONLN); /* more CPUs than the set can hold */

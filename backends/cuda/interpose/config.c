@@ -1,32 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The environment variables that `tally run` sets; docs/man/libtally.7 is their reference. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cuda/interpose/state.h"
+#include "base/number.h"
 #include "sched/policy_slo.h"
 
-static bool priority(const char *text, int *value)
-{
-	char *end;
-	long n;
-
-	if (!strcmp(text, "high")) {
-		*value = TALLY_PRIORITY_HIGH;
-		return true;
-	}
-	if (!strcmp(text, "best-effort")) {
-		*value = TALLY_PRIORITY_BEST_EFFORT;
-		return true;
-	}
-	errno = 0;
-	n = strtol(text, &end, 10);
-	if (errno || *end || end == text || n < -1000000 || n > 1000000)
-		return false;
-	*value = (int)n;
-	return true;
-}
+#define MOST_DEPTH     1000000
+#define LEAST_BOUND_US 0.001
+#define MOST_BOUND_US  1e6
 
 static const char *const levels[] = {
 	[TALLY_RUN_AUTO] = "auto", [TALLY_RUN_GATE] = "gate", [TALLY_RUN_GUARD] = "guard", NULL};
@@ -39,55 +24,83 @@ static const char *const graphs[] = {[TALLY_GRAPHS_AUTO] = "auto",
 				     [TALLY_GRAPHS_NODES] = "nodes",
 				     NULL};
 
-/* Which of `words` the variable has, and `otherwise` when it has none of them. */
-static int word(const char *variable, const char *text, const char *const words[], int otherwise)
-{
-	static _Atomic bool said;
+static const char *const guards[] = {"0", "1", NULL};
 
-	if (!text || !*text)
+/* Each is complained about on its own, once. */
+enum variable { PRIORITY, SLO, DEPTH, BOUND, GUARD, LEVEL, COMPILE, GRAPHS, VARIABLES };
+static const char *const names[VARIABLES] = {
+	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	 [DEPTH] = "TALLY_DEPTH",
+	[BOUND] = "TALLY_BOUND_US",    [GUARD] = "TALLY_GUARD",	 [LEVEL] = "TALLY_LEVEL",
+	[COMPILE] = "TALLY_COMPILE",   [GRAPHS] = "TALLY_GRAPHS"};
+
+static void complain(enum variable v, const char *text, const char *wanted, const char *then)
+{
+	static _Atomic bool said[VARIABLES];
+
+	tally_warn_once(&said[v], "%s is \"%s\", not %s; %s", names[v], text, wanted, then);
+}
+
+static const char is_default[] = "the default is used";
+
+/* Empty counts as not set. */
+static const char *set(const char *text)
+{
+	return text && *text ? text : NULL;
+}
+
+/* Which of `words` the variable is, and `otherwise` when it is none of them. */
+static int word(enum variable v, const char *text, const char *const words[], int otherwise)
+{
+	char known[64] = "";
+	size_t length = 0;
+
+	if (!text)
 		return otherwise;
-	for (int i = 0; words[i]; i++)
+	for (int i = 0; words[i]; i++) {
 		if (!strcmp(text, words[i]))
 			return i;
-	tally_warn_once(&said, "%s is \"%s\", which is no known value; the default is used",
-			variable, text);
+		length += (size_t)snprintf(known + length, sizeof known - length, "%s%s",
+					   !i		  ? ""
+					   : words[i + 1] ? ", "
+							  : " or ",
+					   words[i]);
+	}
+	complain(v, text, known, is_default);
 	return otherwise;
 }
 
 void tally_config_read(struct tally_config *config)
 {
-	static _Atomic bool said, said_slo;
-	const char *text = getenv("TALLY_PRIORITY"), *depth = getenv("TALLY_DEPTH");
-	const char *slo = getenv("TALLY_SLO");
-	const char *guard = getenv("TALLY_GUARD"), *bound = getenv("TALLY_BOUND_US");
+	const char *text = set(getenv("TALLY_PRIORITY"));
+	unsigned long depth = 2;
+	double bound_us = 0;
 
-	*config = (struct tally_config){.depth = 2, .name = getenv("TALLY_NAME")};
+	*config = (struct tally_config){.name = getenv("TALLY_NAME")};
 	if (!config->name || !*config->name)
 		config->name = program_invocation_short_name;
-	if (!text || !*text)
+	config->depth = (unsigned)depth;
+	if (!text)
 		return;
-	if (!priority(text, &config->priority)) {
-		tally_warn_once(&said,
-				"TALLY_PRIORITY is \"%s\": neither a number, \"high\" nor "
-				"\"best-effort\"; the program runs unscheduled",
-				text);
+	if (!tally_priority_parse(text, &config->priority)) {
+		complain(PRIORITY, text, "high, best-effort or a whole number",
+			 "the program runs unscheduled");
 		return;
 	}
 	config->scheduled = true;
-	if (slo && *slo && config->priority >= TALLY_PRIORITY_HIGH &&
-	    !(config->slo = tally_slo_budget(slo)))
-		tally_warn_once(&said_slo,
-				"TALLY_SLO is \"%s\", not a number from 1.001 to 100: "
-				"there is no budget, lower priorities always give way",
-				slo);
 	config->settles = config->priority >= TALLY_PRIORITY_HIGH;
-	config->guards = guard && *guard ? strcmp(guard, "0") : !config->settles;
-	if (depth && atoi(depth) > 0)
-		config->depth = (unsigned)atoi(depth);
-	if (bound && atof(bound) > 0)
-		config->bound_ns = (uint64_t)(atof(bound) * 1000);
-	config->level = word("TALLY_LEVEL", getenv("TALLY_LEVEL"), levels, TALLY_RUN_AUTO);
-	config->compile =
-		word("TALLY_COMPILE", getenv("TALLY_COMPILE"), compiles, TALLY_COMPILE_AUTO);
-	config->graphs = word("TALLY_GRAPHS", getenv("TALLY_GRAPHS"), graphs, TALLY_GRAPHS_AUTO);
+	if (config->settles && (text = set(getenv("TALLY_SLO"))) &&
+	    !(config->slo = tally_slo_budget(text)))
+		complain(SLO, text, "a number from 1.001 to 100",
+			 "there is no budget, lower priorities always give way");
+	config->guards = word(GUARD, set(getenv("TALLY_GUARD")), guards, !config->settles);
+	if ((text = set(getenv("TALLY_DEPTH"))) && !tally_parse_whole(text, 1, MOST_DEPTH, &depth))
+		complain(DEPTH, text, "a whole number from 1 to 1000000", is_default);
+	config->depth = (unsigned)depth;
+	if ((text = set(getenv("TALLY_BOUND_US"))) &&
+	    !tally_parse_number(text, LEAST_BOUND_US, MOST_BOUND_US, &bound_us))
+		complain(BOUND, text, "a number of microseconds from 0.001 to 1000000", is_default);
+	config->bound_ns = (uint64_t)(bound_us * 1000);
+	config->level = word(LEVEL, set(getenv("TALLY_LEVEL")), levels, TALLY_RUN_AUTO);
+	config->compile = word(COMPILE, set(getenv("TALLY_COMPILE")), compiles, TALLY_COMPILE_AUTO);
+	config->graphs = word(GRAPHS, set(getenv("TALLY_GRAPHS")), graphs, TALLY_GRAPHS_AUTO);
 }
