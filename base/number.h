@@ -7,8 +7,9 @@
 
 /*
  * True, and the number in `value`, when `text` is nothing but a decimal number ("3", "31.6", "1e6")
- * from `least` (not negative) to `most`; false, and `value` untouched, otherwise (NULL too). Whatever
- * the locale: a program that Tally is loaded into may have set one that writes commas. Any thread.
+ * from `least` (not negative) to `most`; false, and `value` untouched, otherwise (NULL too).
+ * Whatever the locale: a program that Tally is loaded into may have set one that writes commas. Any
+ * thread.
  */
 bool tally_parse_number(const char *text, double least, double most, double *value);
 

@@ -17,6 +17,15 @@ import json, sys
 print(json.load(sys.stdin)["daemon"].get("pid", ""))'
 }
 
+# Killed and not yet reaped is dead.
+dead() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
+
+# Kills PID at once and waits until it is dead: until then a daemon serves, on a busy machine for a while.
+kill_dead() {
+    kill -9 "$1"
+    until_true 20 dead "$1"
+}
+
 finish() {
     local status=$? pid
     pid=$(daemon_pid 2>/dev/null)

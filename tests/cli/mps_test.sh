@@ -69,11 +69,11 @@ mkfifo "$work/hold"
 holder=$!
 exec 7>"$work/hold"
 until_true 20 grep -q up "$work/held"
-kill -9 "$(daemon_pid)"
+kill_dead "$(daemon_pid)"
 alive "$own" || fail "it went with tallyd"
 run 0 "$tally" run --device cuda -- sh -c "$show"
 has "$out" "$own|"
-kill -9 "$(daemon_pid)"
+kill_dead "$(daemon_pid)"
 alive "$own" || fail "it went with the second tallyd"
 serve 2
 same "$(starts)" 2
@@ -104,7 +104,7 @@ until_true 30 no_daemon
 # The files of one that was killed are not taken for it.
 serve 2
 run 0 "$tally" run --device cuda -- true
-kill -9 "$(cat "$own/nvidia-cuda-mps-control.pid")"
+kill_dead "$(cat "$own/nvidia-cuda-mps-control.pid")"
 before=$(starts)
 run 0 "$tally" run --device cuda -- sh -c "$show"
 has "$out" "$own|"

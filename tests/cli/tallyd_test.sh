@@ -3,7 +3,6 @@
 . "$(dirname "$0")/lib.sh"
 
 gone() { [ -z "$(daemon_pid)" ]; }
-dead() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>/dev/null; }
 
 # Twenty at once: one serves, nineteen say so and end well.
 for i in $(seq 20); do
@@ -33,8 +32,7 @@ until_true 5 dead "$pid"
 # kill -9: the socket stays, and the next one replaces it.
 run 0 "$bin/tallyd" --idle-timeout 30
 pid=$(daemon_pid)
-kill -9 "$pid"
-until_true 5 dead "$pid"
+kill_dead "$pid"
 [ -S "$TALLY_SOCKET" ] || fail "no stale socket to test with"
 has "$("$bin/tally" status)" "no tallyd runs"
 run 0 "$bin/tallyd" --idle-timeout 30
