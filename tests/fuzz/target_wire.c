@@ -93,8 +93,11 @@ static int reach(void)
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address))
-		abort(); /* the daemon is gone */
+	if (fd < 0)
+		abort();
+	while (connect(fd, (struct sockaddr *)&address, sizeof address))
+		if (errno != EINTR)
+			abort(); /* the daemon is gone */
 	return fd;
 }
 
@@ -205,7 +208,11 @@ void fuzz_run_wire(const uint8_t *data, size_t size)
 	shutdown(to, SHUT_WR);
 	ready = (struct pollfd){.fd = to, .events = POLLIN};
 	for (;;) {
-		if (poll(&ready, 1, 10000) <= 0)
+		int count = poll(&ready, 1, 10000);
+
+		if (count < 0 && errno == EINTR)
+			continue; /* libFuzzer's own alarm */
+		if (count <= 0)
 			abort();
 		if (tally_wire_receive(to, &answer, &passed) <= 0)
 			break;
