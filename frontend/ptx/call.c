@@ -96,14 +96,18 @@ static void byval_attribute(struct ptx_lift *l, LLVMValueRef value, bool call, u
 			LLVMAddAttributeAtIndex(value, index + 1, attributes[i]);
 }
 
-/* byval and its alignment on every structure parameter of a function or a call of it. */
+/*
+ * byval and its alignment on every structure parameter of a function or a call of it. Not on the
+ * list of variable length: its size is the caller's alone to know, so the callee reads it where the
+ * caller has put it (nobody may write to it).
+ */
 static void byval_attributes(struct ptx_lift *l, LLVMValueRef value, bool call,
 			     const struct ptx_function *f)
 {
 	unsigned i = 0;
 
 	for (const struct ptx_symbol *p = f->parameters; p; p = p->next, i++)
-		if (p->is_array || p->vector > 1)
+		if (p->is_array ? p->elements : p->vector > 1)
 			byval_attribute(l, value, call, i, p);
 }
 

@@ -19,3 +19,5 @@ for source in "$TALLY_SOURCE"/tests/ptx/directives/*.ptx; do
 	*) "$lower" "$source" --target x86-64 -o "$work/$name.so" || { echo "$name: for the CPU"; exit 1; } ;;
 	esac
 done
+# The list of a variable length arrives: 2, and the 6 at its offset 4.
+"$lower" "$TALLY_SOURCE/tests/ptx/directives/variadic.ptx" --target x86-64 --emit ir | grep -q 'store i32 8,' || { echo "variadic: not 8"; exit 1; }
