@@ -23,7 +23,9 @@ static const char help[] =
 	"\n"
 	"environment:\n"
 	"  TALLY_CACHE_DIR     the folder (default: $XDG_CACHE_HOME/tally, else ~/.cache/tally)\n"
-	"  TALLY_CACHE_SIZE    the limit in MiB (default 1024)\n";
+	"  TALLY_CACHE_SIZE    the limit in MiB (default 1024)\n"
+	"\n"
+	"exit status: 0, also when there is nothing to show or remove; 1 on errors.\n";
 
 static bool show(struct tally_error *error)
 {

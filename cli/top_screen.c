@@ -329,7 +329,8 @@ static void kernels(struct frame *f)
 	kernel_header(f);
 	if (!m->kernel_count)
 		line(f, "",
-		     m->reported ? " no kernel was launched yet"
+		     m->reported ? " no kernel of it was measured: it is never stopped inside, or "
+				   "launched none yet"
 				 : " the program gives no account of its kernels");
 	for (; i < m->kernel_count; i++) {
 		left = m->kernel_count - i;
