@@ -68,6 +68,25 @@ static void after(struct tally_stream *s, bool synchronous)
 		tally_activity_settle(s->context->device);
 }
 
+/* What may make the device wait until the program has done something. */
+static bool may_wait(enum tally_hook hook)
+{
+	switch (hook) {
+#define BOTH(symbol)                                                                               \
+	case TALLY_HOOK_##symbol:                                                                  \
+	case TALLY_HOOK_##symbol##_ptsz
+		BOTH(cuLaunchHostFunc)
+		    : BOTH(cuStreamAddCallback)
+		    : BOTH(cuStreamWaitValue32)
+		    : BOTH(cuStreamWaitValue32_v2)
+		    : BOTH(cuStreamWaitValue64)
+		    : BOTH(cuStreamWaitValue64_v2)
+		    : BOTH(cuStreamBatchMemOp) : BOTH(cuStreamBatchMemOp_v2) : return true;
+	default:
+		return false;
+	}
+}
+
 #define ENQUEUE(symbol, per_thread, work, synchronous, stream_, bytes_, parameters, arguments)     \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
@@ -82,6 +101,9 @@ static void after(struct tally_stream *s, bool synchronous)
 				    synchronous);                                                  \
 		result = TALLY_REAL(symbol) arguments;                                             \
 		tally_queue_leave(&piece, result == CUDA_SUCCESS);                                 \
+		if (!result && tally_mode == TALLY_ON && tally_process.config.guards &&            \
+		    may_wait(TALLY_HOOK_##symbol))                                                 \
+			tally_queue_waits(record);                                                 \
 		after(record, synchronous);                                                        \
 		tally_leave();                                                                     \
 		return result;                                                                     \

@@ -235,6 +235,7 @@ static bool read_node(struct list *l, CUgraphNode handle, unsigned depth)
 		return n && !TALLY_DRIVER(cuGraphMemsetNodeGetParams)(handle, &n->fill);
 	case CU_GRAPH_NODE_TYPE_HOST:
 		n = add(l, type);
+		tally_queue_waits(NULL);
 		return n && !TALLY_DRIVER(cuGraphHostNodeGetParams)(handle, &n->host);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return true;

@@ -215,7 +215,8 @@ void tally_guard_destroy(struct tally_stream *s)
 		if (g->log[i].event)
 			TALLY_DRIVER(cuEventDestroy_v2)(g->log[i].event);
 	}
-	tally_guard_memory_return(g);
+	if (!s->queue.late)
+		tally_guard_memory_return(g);
 	free(g);
 	s->guard = NULL;
 }

@@ -67,7 +67,7 @@ static bool stoppable(struct tally_stream *s, struct way *w)
 	struct tally_plan *plan = &w->piece.plan;
 	const struct tally_configuration *c = plan->configuration;
 
-	if (!c || w->barred || !c->splits)
+	if (!c || w->barred || !c->splits || tally_queue_behind(s))
 		return false;
 	if (plan->choice.level == TALLY_LEVEL_GATE) {
 		if (!tally_kernel_stoppable(c->kernel) || !tally_guard_unconfirmed(s))
@@ -297,6 +297,8 @@ static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kin
 			tally_queue_leave(&piece, result == CUDA_SUCCESS);                         \
 			if (!result)                                                               \
 				tally_graph_launched(s, hGraph);                                   \
+			if (!result && atomic_load(&tally_process.waits))                          \
+				tally_queue_waits(s);                                              \
 		}                                                                                  \
 		if (guards)                                                                        \
 			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \

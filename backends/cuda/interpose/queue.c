@@ -18,6 +18,9 @@
 /* A thread that waits sees no mark come for so long: what runs may be waiting for this very
  * thread. Then it goes on, and the next one waits half as long, until something ends. */
 #define PATIENCE_NS 1000000000
+/* On the CPU device a thread sleeps in the driver; where it might be slept for, it looks so often.
+ */
+#define CPU_LOOK_NS 200000
 
 static uint64_t mark_ns(void)
 {
@@ -26,21 +29,13 @@ static uint64_t mark_ns(void)
 	return quarter < MARK_NS ? quarter : MARK_NS;
 }
 
-/* Puts a mark behind what the stream was given. Device lock held. */
-static void mark(struct tally_stream *s)
+/* Puts a mark into the stream, behind `ns` of work. Device lock held, nothing is captured. */
+static void put_mark(struct tally_stream *s, uint64_t ns)
 {
 	struct tally_queue *q = &s->queue;
 	struct tally_device *d = s->context->device;
 	struct tally_mark *m;
-	uint64_t ns = atomic_exchange(&q->open_ns, 0);
 
-	if (!ns)
-		return;
-	/* A mark might land in a capture: later. */
-	if (atomic_load(&tally_process.captures)) {
-		atomic_fetch_add(&q->open_ns, ns);
-		return;
-	}
 	if (!++q->sequence)
 		q->sequence++;
 	/* Where there are too many, the last one moves back: known done later, never earlier. */
@@ -59,6 +54,20 @@ static void mark(struct tally_stream *s)
 	if (TALLY_DRIVER(cuStreamWriteValue32_v2)(s->handle, s->guard->mark, q->sequence, 0) ||
 	    (m->event && TALLY_DRIVER(cuEventRecord)(m->event, s->handle)))
 		tally_queue_forget(s);
+}
+
+/* Puts a mark behind what the stream was given. Device lock held. */
+static void mark(struct tally_stream *s)
+{
+	uint64_t ns = atomic_exchange(&s->queue.open_ns, 0);
+
+	if (!ns)
+		return;
+	/* A mark might land in a capture: later. */
+	if (atomic_load(&tally_process.captures))
+		atomic_fetch_add(&s->queue.open_ns, ns);
+	else
+		put_mark(s, ns);
 }
 
 static void look(struct tally_stream *s)
@@ -99,18 +108,25 @@ void tally_queue_forget(struct tally_stream *s)
 	tally_samples_forget(s);
 }
 
-/* The stream whose oldest mark was put in first; NULL: there is no mark anywhere. */
+/* Whether a mark of stream `a` is to be waited for rather than one of `b`: what may wait for the
+ * program comes last, then the one that was put in first. */
+static bool sooner(const struct tally_stream *a, const struct tally_stream *b)
+{
+	const struct tally_mark *m = &a->queue.marks[a->queue.first],
+				*n = &b->queue.marks[b->queue.first];
+
+	return !m->ns == !n->ns ? m->at < n->at : m->ns != 0;
+}
+
+/* The stream whose oldest mark is to be waited for; NULL: there is no mark anywhere. */
 static struct tally_stream *oldest(struct tally_device *d)
 {
 	struct tally_stream *found = NULL;
-	uint64_t at = UINT64_MAX;
 
 	for (struct tally_context *c = d->contexts; c; c = c->next)
 		for (struct tally_stream *s = c->streams; s; s = s->next)
-			if (s->queue.count && s->queue.marks[s->queue.first].at < at) {
+			if (s->queue.count && (!found || sooner(s, found)))
 				found = s;
-				at = s->queue.marks[s->queue.first].at;
-			}
 	return found;
 }
 
@@ -199,7 +215,9 @@ static bool spin(struct tally_stream *s, uint32_t sequence, uint64_t expected, u
 				return false;
 			}
 		}
-		if (expected > now + SLACK_NS) {
+		if (s->context->device->cpu) {
+			nanosleep(&(struct timespec){.tv_nsec = CPU_LOOK_NS}, NULL);
+		} else if (expected > now + SLACK_NS) {
 			pause.tv_nsec = (long)(expected - now - SLACK_NS);
 			if (pause.tv_nsec > 1000000)
 				pause.tv_nsec = 1000000;
@@ -228,7 +246,7 @@ static bool wait_mark(struct tally_stream *s, uint64_t until)
 
 	s->waiters++;
 	pthread_mutex_unlock(&d->lock);
-	if (event)
+	if (event && !atomic_load(&tally_process.waits))
 		failed = TALLY_DRIVER(cuEventSynchronize)(event) != CUDA_SUCCESS;
 	else
 		came = spin(s, sequence, expected, until, &failed);
@@ -282,7 +300,7 @@ static void hold_back(struct tally_device *d, uint64_t ns)
 			nap(d);
 		if (s ? !wait_mark(s, when < until ? when : until) && tally_now() >= until
 		      : tally_now() >= until) {
-			d->patience_ns /= 2;
+			d->patience_ns = d->patience_ns / 2 + 1; /* 0 is the beginning */
 			whatever = true;
 		}
 	}
@@ -381,7 +399,34 @@ void tally_queue_drain(struct tally_stream *s)
 	look(s);
 	while (s->queue.count && wait_mark(s, tally_now() + PATIENCE_NS))
 		look(s);
+	s->queue.late = s->queue.count != 0;
 	if (s->queue.count)
 		tally_queue_forget(s);
 	pthread_mutex_unlock(&d->lock);
+}
+
+void tally_queue_waits(struct tally_stream *s)
+{
+	struct tally_device *d;
+
+	atomic_store(&tally_process.waits, true);
+	if (!s || atomic_load(&tally_process.captures) || !has_words(s))
+		return;
+	d = s->context->device;
+	pthread_mutex_lock(&d->lock);
+	put_mark(s, atomic_exchange(&s->queue.open_ns, 0));
+	atomic_store(&s->queue.waits, s->queue.sequence);
+	pthread_mutex_unlock(&d->lock);
+}
+
+bool tally_queue_not_come(struct tally_stream *s, uint32_t number)
+{
+	const struct tally_words *words = s->guard->words;
+
+	if (!s->queue.lost &&
+	    (int32_t)(atomic_load_explicit(&words->mark, memory_order_acquire) - number) < 0)
+		return true;
+	/* Unless another one was put in meanwhile. */
+	atomic_compare_exchange_strong(&s->queue.waits, &number, 0);
+	return false;
 }

@@ -70,7 +70,9 @@ struct tally_queue {
 	uint32_t sequence;	  /* of the last mark */
 	unsigned first, count;
 	struct tally_mark marks[TALLY_MARKS];
-	_Atomic bool lost; /* the driver reported an error: nothing is counted any more */
+	_Atomic bool lost;	/* the driver reported an error: nothing is counted any more */
+	bool late;		/* it ended, and marks may still come */
+	_Atomic uint32_t waits; /* the mark behind something that may wait for the program; or 0 */
 };
 
 enum tally_stream_kind {
@@ -166,7 +168,8 @@ struct tally_process {
 	struct tally_config config;
 	pthread_mutex_t lock;
 	_Atomic(struct tally_device *) devices;
-	_Atomic unsigned captures;	  /* stream captures that are going on */
+	_Atomic unsigned captures; /* stream captures that are going on */
+	_Atomic bool waits;	   /* it had the device wait for something that only it can do */
 	_Atomic(CUcontext) first_context; /* the first that was made */
 	/* The same while there is no other and no guard: what the null stream belongs to. Programs
 	 * with guards ask the driver: what they launch again must not go astray whatever made a
