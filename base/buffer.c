@@ -103,7 +103,8 @@ void tally_buffer_json(struct tally_buffer *buffer, const char *text)
 			tally_buffer_print(buffer, "\\%c", *c);
 		else if (*c < 0x20 || *c == 0x7f)
 			tally_buffer_print(buffer, "\\u%04x", *c);
-		else if (is_c1(c, length)) /* valid JSON, but it is also read on terminals */
+		else if (length &&
+			 is_c1(c, length)) /* valid JSON, but it is also read on terminals */
 			tally_buffer_print(buffer, "\\u%04x", c[1]);
 		else if (!length) /* JSON is UTF-8; names and paths need not be */
 			tally_buffer_print(buffer, "\\ufffd");
