@@ -88,7 +88,8 @@ assert len(arrows) == len(found)
 ran = [e for e in g.slices("trainer", "") if "end" in e.get("args", {})]
 assert {"matmul", "update"} <= {e["name"] for e in ran}, {e["name"] for e in ran}
 assert sum(e["args"]["end"] == "stopped" for e in ran) >= 1
-assert all(e["args"]["runs_as"] for e in ran)
+# Launches of which no times are known, one right after the other, are one slice of several names.
+assert all(e["args"].get("runs_as") or len(e["args"]["kernels"]) > 0 for e in ran)
 
 # A server, which is never stopped: its calls are counted all the same, and its activity is there.
 path = work + "/server.json.zst"
