@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally-lower --stats: registers and memory of each kernel, from the vendor's own tool. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "backends/cuda_toolkit.h"
 #include "backends/program.h"
 #include "cli/lower.h"
 
-/* ptxas: in PATH, or where toolkits put it. */
+/* ptxas: of the toolkit that is found, else the one in PATH. */
 static const char *find_ptxas(char *path, size_t size)
 {
-	const char *home = getenv("CUDA_HOME");
+	static const char *const names[] = {"bin/ptxas", NULL};
 
-	if (home && snprintf(path, size, "%s/bin/ptxas", home) < (int)size && !access(path, X_OK))
-		return path;
-	if (!access("/usr/local/cuda/bin/ptxas", X_OK))
-		return "/usr/local/cuda/bin/ptxas";
-	return "ptxas";
+	return tally_cuda_toolkit_file(names, path, size) ? path : "ptxas";
 }
 
 /* Prints the lines of `text` that hold `needle`, without ptxas' prefix. */
