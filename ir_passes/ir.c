@@ -275,18 +275,21 @@ bool tally_calls_through_pointer(LLVMValueRef function)
 	return false;
 }
 
-bool tally_exit_to_return(LLVMValueRef call)
+void tally_exit_to_return(LLVMValueRef instruction)
 {
-	LLVMValueRef end = LLVMGetNextInstruction(call);
+	LLVMValueRef call = LLVMGetPreviousInstruction(instruction);
+	const char *called;
 	LLVMBuilderRef builder;
 
-	if (!end || !LLVMIsAUnreachableInst(end))
-		return false;
+	if (!LLVMIsAUnreachableInst(instruction) || !call)
+		return;
+	called = tally_called_name(call);
+	if (!called || strcmp(called, "tally.exit"))
+		return;
 	builder = LLVMCreateBuilderInContext(LLVMGetTypeContext(LLVMTypeOf(call)));
-	LLVMPositionBuilderBefore(builder, end);
+	LLVMPositionBuilderBefore(builder, instruction);
 	LLVMBuildRetVoid(builder);
 	LLVMDisposeBuilder(builder);
-	LLVMInstructionEraseFromParent(end);
+	LLVMInstructionEraseFromParent(instruction);
 	LLVMInstructionEraseFromParent(call);
-	return true;
 }

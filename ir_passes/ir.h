@@ -113,9 +113,9 @@ extern const char *const tally_machine_attributes[];
 /* Whether it calls what no name says. */
 bool tally_calls_through_pointer(LLVMValueRef function);
 
-/* Makes a call of tally.exit in a kernel or body, which `unreachable` follows, a return. False when
- * something else follows: it stays. */
-bool tally_exit_to_return(LLVMValueRef call);
+/* In a kernel or body: where `instruction` is the `unreachable` behind a call of tally.exit, both
+ * become a return. For tally_visit_instructions(): the call has been visited before. */
+void tally_exit_to_return(LLVMValueRef instruction);
 
 /* Moves all blocks of `from` to the end of `to`, and uses of its parameters to `to`'s parameters of
  * the same index. `from` is left as a declaration. */

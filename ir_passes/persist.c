@@ -11,15 +11,12 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/pass_util.h"
 
-/* In a body whose calls are inlined: a thread that ends returns. */
+/* In a body whose calls are inlined: a thread that ends returns. An exit that code follows stays,
+ * and is found to be in the way. */
 static bool replace_exit(LLVMValueRef instruction, void *data)
 {
-	const char *called = tally_called_name(instruction);
-
 	(void)data;
-	/* Where code follows it stays, and is found to be in the way. */
-	if (called && !strcmp(called, "tally.exit"))
-		tally_exit_to_return(instruction);
+	tally_exit_to_return(instruction);
 	return true;
 }
 

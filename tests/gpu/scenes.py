@@ -86,7 +86,7 @@ def tallyd_killed(stage):
 
 def memory_filled(stage):
     for filler, other in (("best-effort", "high"), ("high", "best-effort")):
-        working = stage.start(stage.work("--seconds", "12", "--pause-us", "500"), other, "working")
+        working = stage.start(stage.work("--seconds", "8", "--pause-us", "20000"), other, "working")
         working.first_result(30)
         full = stage.start(stage.work("--too-much", "--fill"), filler, "filler")
         right(stage, full)

@@ -20,12 +20,16 @@ static void add_callers(struct tally_set *set, LLVMValueRef member)
 	}
 }
 
-/* In a kernel: the block ends here, with a return. */
+/* In a kernel: the block ends here, with a return. False for an exit that code follows. */
 static bool replace_exit(LLVMValueRef instruction, void *data)
 {
 	const char *called = tally_called_name(instruction);
 
-	return !called || strcmp(called, "tally.exit") != 0 || tally_exit_to_return(instruction);
+	(void)data;
+	if (called && !strcmp(called, "tally.exit"))
+		return LLVMIsAUnreachableInst(LLVMGetNextInstruction(instruction)) != NULL;
+	tally_exit_to_return(instruction);
+	return true;
 }
 
 static bool refuse(LLVMValueRef function, struct tally_error *error)
