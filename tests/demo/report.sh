@@ -43,7 +43,7 @@ grep -q 'checksums equal (aa)' "$folder/out"
 python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["stopped"] == 14' "$folder/demo.json"
 
 results 29 12 60 aa 7 && fails_with 'without Tally p99 rose only 2.90x'
-results 40 13.1 60 aa 7 && fails_with 'with Tally p99 rose 1.31x'
+results 40 20.1 60 aa 7 && fails_with 'with Tally p99 rose 2.01x'
 results 40 12 47 aa 7 && fails_with 'kept 59% of what the server leaves idle'
 results 40 12 60 bb 7 && fails_with 'checksums differ'
 results 40 12 60 aa 0 && fails_with 'no launch of the trainer was stopped'
