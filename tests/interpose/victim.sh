@@ -133,10 +133,10 @@ wait $rival || fail "the rival does not go on"
 "$TALLY_BUILD/bin/tally" status >"$scratch/status" || fail "the daemon does not go on"
 
 # The daemon is killed while the victim is stopped, and comes back: one warning, and it is scheduled again.
-want=$(alone 2 150 24 40000)
+want=$(alone 2 600 24 40000)
 "$tests/rival" victim 10000000 1 1 >"$scratch/rival" 2>&1 &
 rival=$!
-under 2 150 24 40000 >"$scratch/out" 2>"$scratch/err" &
+under 2 600 24 40000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
 sleep 0.5
 kill -9 $daemon
