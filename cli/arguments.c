@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 
-int tally_command_bad_option(const char *command, int result, char **argv)
+static int bad_option(const char *command, int result, char **argv)
 {
 	const char *option = argv[optind - 1];
 
@@ -20,4 +20,18 @@ int tally_command_bad_option(const char *command, int result, char **argv)
 		fprintf(stderr, "%s: error: unknown or ambiguous option \"%s\" (see %s --help)\n",
 			command, option, command);
 	return 1;
+}
+
+int tally_command_other_option(const char *command, const char *help, int result, char **argv)
+{
+	switch (result) {
+	case 'h':
+		fputs(help, stdout);
+		return 0;
+	case 'V':
+		puts("tally " TALLY_VERSION);
+		return 0;
+	default:
+		return bad_option(command, result, argv);
+	}
 }

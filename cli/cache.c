@@ -66,14 +66,8 @@ int tally_command_cache(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
 		switch (option) {
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("tally " TALLY_VERSION);
-			return 0;
 		default:
-			return tally_command_bad_option("tally cache", option, argv);
+			return tally_command_other_option("tally cache", help, option, argv);
 		}
 	}
 	const char *verb = optind < argc ? argv[optind] : "status";

@@ -350,14 +350,8 @@ int tally_command_profile(int argc, char **argv)
 		case 'r':
 			o.reset = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("tally " TALLY_VERSION);
-			return 0;
 		default:
-			return tally_command_bad_option("tally profile", option, argv);
+			return tally_command_other_option("tally profile", help, option, argv);
 		}
 	}
 	if (ok && optind < argc)

@@ -114,14 +114,8 @@ static int parse(int argc, char **argv, struct settings *settings)
 		case 'n':
 			settings->name = optarg;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("tally " TALLY_VERSION);
-			return 0;
 		default:
-			return tally_command_bad_option("tally run", option, argv);
+			return tally_command_other_option("tally run", help, option, argv);
 		}
 	}
 	if (ok && settings->slo && settings->priority < TALLY_PRIORITY_HIGH)

@@ -179,14 +179,8 @@ int tally_command_status(int argc, char **argv)
 		case 'w':
 			view.why = true;
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("tally " TALLY_VERSION);
-			return 0;
 		default:
-			return tally_command_bad_option("tally status", option, argv);
+			return tally_command_other_option("tally status", help, option, argv);
 		}
 	}
 	if (optind < argc)

@@ -123,16 +123,8 @@ static int parse(int argc, char **argv, struct settings *settings)
 
 	opterr = 0;
 	while (ok && (option = getopt_long(argc, argv, ":i:p:s:tbn:h", options, NULL)) != -1) {
-		if (option == 'h') {
-			fputs(help, stdout);
-			return 0;
-		}
-		if (option == 'V') {
-			puts("tally " TALLY_VERSION);
-			return 0;
-		}
-		if (option == '?' || option == ':')
-			return tally_command_bad_option("tally top", option, argv);
+		if (strchr("hV?:", option))
+			return tally_command_other_option("tally top", help, option, argv);
 		ok = take_option(option, settings, &error);
 	}
 	if (ok && optind < argc)

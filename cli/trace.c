@@ -104,14 +104,8 @@ static int parse(int argc, char **argv, struct settings *s)
 				ok = tally_fail(&error, "--events wants 1 to 1e9, not \"%s\"",
 						optarg);
 			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		case 'V':
-			puts("tally " TALLY_VERSION);
-			return 0;
 		default:
-			return tally_command_bad_option("tally trace", option, argv);
+			return tally_command_other_option("tally trace", help, option, argv);
 		}
 	}
 	if (ok && !s->output)
