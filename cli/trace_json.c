@@ -7,17 +7,12 @@
 #include "cli/kernel_name.h"
 #include "cli/status.h"
 #include "cli/trace.h"
+#include "cli/trace_spans.h"
 
 /* Thread rows of a process. */
 enum { ROW_ACTIVE = 1, ROW_HELD = 2, ROW_STREAMS = 10 };
 
 #define MOST_PIDS 4194304u /* Linux has no larger pid */
-
-/* A span in which a program had work on the device. */
-struct span {
-	uint64_t begin, end;
-	unsigned program;
-};
 
 /* A piece that was given to the driver and is not known done. */
 struct piece {
@@ -44,7 +39,7 @@ struct writer {
 	const struct trace *trace;
 	struct tally_buffer *out;
 	const char *separator;
-	struct tally_buffer spans; /* struct span of all programs, by program and time */
+	struct trace_spans spans;
 	uint64_t flows;
 
 	/* Of the program that is being written. */
@@ -130,74 +125,6 @@ static const char *kernel(struct writer *w, uint32_t row)
 	}
 	w->names[row] = text.data;
 	return text.data ? text.data : ",\"name\":\"\",\"args\":{\"kernel\":null";
-}
-
-/* ------------------------------------------------------------------------------- who held whom */
-
-static void add_span(struct writer *w, uint64_t begin, uint64_t end, unsigned index)
-{
-	const struct span span = {begin, end, index};
-
-	tally_buffer_append(&w->spans, &span, sizeof span);
-}
-
-static const struct span *spans(const struct writer *w, size_t *count)
-{
-	*count = w->spans.size / sizeof(struct span);
-	return (const struct span *)w->spans.data;
-}
-
-/* The spans in which programs were active, as far as the recording shows. */
-static void find_spans(struct writer *w)
-{
-	for (unsigned i = 0; i < w->trace->program_count; i++) {
-		const struct trace_program *p = &w->trace->programs[i];
-		uint64_t since = 0;
-
-		for (size_t n = 0; n < p->count; n++) {
-			const struct tally_trace_event *e = &p->events[n];
-
-			if (e->kind == TALLY_TRACE_ACTIVE && !since) {
-				since = e->time_ns;
-			} else if (e->kind == TALLY_TRACE_IDLE) {
-				if (!since)
-					since = e->value && e->value < e->time_ns
-							? e->time_ns - e->value
-							: w->trace->begin_ns;
-				add_span(w, since, e->time_ns, i);
-				since = 0;
-			}
-		}
-		if (since)
-			add_span(w, since, w->trace->end_ns, i);
-	}
-}
-
-/*
- * Why the program had to give way at `at`: the span of a more urgent program on its device that was
- * open then (the one that began last), else the one that ended last before: the monitor may have
- * acted on a claim that was given up meanwhile. NULL: none was recorded.
- */
-static const struct span *cause(const struct writer *w, uint64_t at)
-{
-	const struct tally_reported *held = w->program->who;
-	const struct span *best = NULL;
-	size_t count;
-	const struct span *all = spans(w, &count);
-
-	for (size_t i = 0; i < count; i++) {
-		const struct span *s = &all[i];
-		const struct tally_reported *who = w->trace->programs[s->program].who;
-
-		if (s->program == w->index || who->priority <= held->priority || s->begin > at ||
-		    memcmp(who->device, held->device, sizeof who->device))
-			continue;
-		if (!best || (s->end >= at) > (best->end >= at) ||
-		    ((s->end >= at) == (best->end >= at) &&
-		     (s->end >= at ? s->begin > best->begin : s->end > best->end)))
-			best = s;
-	}
-	return best;
 }
 
 /* ------------------------------------------------------------------------------- one program */
@@ -371,7 +298,8 @@ static void flow(struct writer *w, const char *phase, unsigned pid, unsigned tid
 static void stopped(struct writer *w, struct stream *s, const struct tally_trace_event *e,
 		    uint64_t closed_at)
 {
-	const struct span *why = closed_at ? cause(w, closed_at) : NULL;
+	const struct trace_span *why =
+		closed_at ? trace_spans_cause(&w->spans, w->trace, w->index, closed_at) : NULL;
 	const struct tally_reported *who = why ? w->trace->programs[why->program].who : NULL;
 
 	if (s->count && !s->stopped) {
@@ -415,7 +343,7 @@ static void resumed(struct writer *w, struct stream *s, const struct tally_trace
 
 static void held(struct writer *w, uint64_t begin, uint64_t end)
 {
-	const struct span *why = cause(w, begin);
+	const struct trace_span *why = trace_spans_cause(&w->spans, w->trace, w->index, begin);
 
 	slice(w, ROW_HELD, begin, end);
 	tally_buffer_print(w->out, ",\"name\":\"held\",\"args\":{\"by\":");
@@ -506,12 +434,10 @@ static void program(struct writer *w)
 	const struct trace_program *p = w->program;
 	uint64_t closed = 0, last_closed = 0;
 	size_t count;
-	const struct span *all = spans(w, &count);
+	const struct trace_span *all = trace_spans_of(&w->spans, w->index, &count);
 
 	name_program(w);
 	for (size_t i = 0; i < count; i++) {
-		if (all[i].program != w->index)
-			continue;
 		slice(w, ROW_ACTIVE, all[i].begin, all[i].end);
 		tally_buffer_print(w->out, ",\"name\":\"active\"}");
 	}
@@ -587,8 +513,11 @@ void trace_json(const struct trace *trace, struct tally_buffer *out)
 	w->trace = trace;
 	w->out = out;
 	w->separator = "";
+	if (!trace_spans_find(&w->spans, trace)) {
+		out->failed = true;
+		goto end;
+	}
 	tally_buffer_print(out, "{\"traceEvents\":[");
-	find_spans(w);
 	for (unsigned i = 0; i < trace->program_count; i++) {
 		w->program = &trace->programs[i];
 		w->index = i;
@@ -597,7 +526,7 @@ void trace_json(const struct trace *trace, struct tally_buffer *out)
 		release_program(w);
 	}
 	summary(w);
-	out->failed |= w->spans.failed;
-	tally_buffer_free(&w->spans);
+end:
+	trace_spans_free(&w->spans);
 	free(w);
 }
