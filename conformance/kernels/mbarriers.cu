@@ -54,7 +54,6 @@ extern "C" __global__ void mbarriers(const int *in, int *out, int rounds, unsign
 		init(&barrier, n);
 	}
 	__syncthreads();
-#ifdef __CUDACC_VER_MAJOR__
 	auto pipe = cuda::make_pipeline(block, state);
 	for (int i = 0; i <= rounds; i++) {
 		if (i < rounds) {
@@ -68,16 +67,6 @@ extern "C" __global__ void mbarriers(const int *in, int *out, int rounds, unsign
 		sum = sum * 3 + stage[(i - 1) & 1][(t + 1) & 63];
 		pipe.consumer_release();
 	}
-#else /* clang's form of cuda::pipeline compiles for the CPU device, but does not end there */
-	(void)block;
-	(void)state;
-	for (int i = 0; i < rounds; i++) {
-		stage[i & 1][t] = in[i * 64 + t];
-		barrier.arrive_and_wait();
-		sum = sum * 3 + stage[i & 1][(t + 1) & 63];
-	}
-	barrier.arrive_and_wait();
-#endif
 	slot[t] = sum;
 	barrier.wait(barrier.arrive());
 	sum += slot[n - 1 - t];

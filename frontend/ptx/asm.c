@@ -427,6 +427,16 @@ static bool lift(struct assembly *a, LLVMModuleRef module, struct ptx_module *pt
 	return true;
 }
 
+/* Whether the results are all that the call has: it is not volatile, and writes no memory (code
+ * that clobbers memory is kept by LLVM for that alone). */
+static bool only_computes(LLVMValueRef code)
+{
+	size_t length;
+	const char *text = LLVMGetInlineAsmConstraintString(code, &length);
+
+	return !LLVMGetInlineAsmHasSideEffects(code) && !strstr(text, "~{memory}");
+}
+
 bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
 			const struct tally_lift_options *options, struct tally_error *error)
 {
@@ -436,8 +446,8 @@ bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
 	struct place p = place_of(call, options);
 	bool ok = a && ptx;
 
-	if (ok && !LLVMGetFirstUse(call) && !LLVMGetInlineAsmHasSideEffects(code)) {
-		tally_replace(call, NULL); /* its results are all that it has, and nobody asks */
+	if (ok && !LLVMGetFirstUse(call) && only_computes(code)) {
+		tally_replace(call, NULL); /* nobody asks for its results */
 	} else if (ok) {
 		a->call = call;
 		ptx->file = p.file;

@@ -93,6 +93,11 @@ static const struct {
 	 "%p)\n"
 	 "%r = add i64 %s, %b",
 	 30, 4, 34},
+	/* not volatile, and nobody asks for its result; but it writes memory */
+	{"%p = alloca i64\nstore i64 %a, ptr %p\n"
+	 "%s = call i64 asm \"atom.add.u64 $0,[$1],$2;\", \"=l,l,l,~{memory}\"(ptr %p, i64 %b)\n"
+	 "%r = load i64, ptr %p",
+	 30, 4, 34},
 	{"%h = trunc i64 %a to i16\n%f = bitcast i16 %h to half\n"
 	 "%s = call half asm \"{add.f16 $0,$1,$1;\\0A}\", \"=h,h\"(half %f)\n"
 	 "%t = bitcast half %s to i16\n%r = zext i16 %t to i64",
