@@ -167,11 +167,11 @@ static unsigned records(void)
 {
 	unsigned count = 0;
 
-	pthread_mutex_lock(&device->lock);
+	tally_lock(device);
 	for (struct tally_context *c = device->contexts; c; c = c->next)
 		for (struct tally_stream *s = c->streams; s; s = s->next)
 			count++;
-	pthread_mutex_unlock(&device->lock);
+	tally_unlock(device);
 	return count;
 }
 

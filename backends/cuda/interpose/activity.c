@@ -222,14 +222,14 @@ void tally_activity_settle(struct tally_device *d)
 		pthread_mutex_unlock(&d->activity_lock);
 		return;
 	}
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (!all_idle(d) && !TALLY_DRIVER(cuCtxGetCurrent)(&handle))
 		for (struct tally_context *c = d->contexts; c; c = c->next)
 			if (c->handle == handle)
 				ask(d, c);
 	if (all_idle(d))
 		end(d, true);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 }
 
 /*

@@ -36,8 +36,6 @@ OLD("GLIBC_2.2.5", int, pthread_sigmask,
     (int how, const sigset_t *restrict set, sigset_t *restrict old), (how, set, old))
 OLD("GLIBC_2.2.5", int, pthread_attr_setstacksize, (pthread_attr_t * attributes, size_t size),
     (attributes, size))
-OLD("GLIBC_2.3.3", int, pthread_condattr_setclock,
-    (pthread_condattr_t * attributes, clockid_t clock), (attributes, clock))
 OLD("GLIBC_2.2.5", int, pthread_key_create, (pthread_key_t * key, void (*destructor)(void *)),
     (key, destructor))
 OLD("GLIBC_2.2.5", int, pthread_setspecific, (pthread_key_t key, const void *value), (key, value))

@@ -352,10 +352,10 @@ static CUcontext only_context(void)
 
 	if (!d || d->next)
 		return NULL;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (d->contexts && !d->contexts->next)
 		context = d->contexts->handle;
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	return context;
 }
 

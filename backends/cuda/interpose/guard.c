@@ -5,27 +5,13 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "backends/cuda/interpose/line.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* Launches in different streams run side by side: one that finds its own stream empty may come on
  * top of the depth, up to this many times it. */
 #define SIDE_BY_SIDE 4
-
-static void wait_changed(struct tally_device *d)
-{
-	struct timespec until;
-
-	/* A bound, so that no lost signal is for ever. */
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += 20000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_nsec -= 1000000000;
-		until.tv_sec++;
-	}
-	pthread_cond_timedwait(&d->changed, &d->lock, &until);
-}
 
 /* Sleeps (CPU device) or spins (GPU) until a launch has ended or something was stopped. Device lock
  * held on entry and return, not between. False when the driver failed. */
@@ -38,7 +24,7 @@ static bool wait_for_device(struct tally_stream *s, const struct tally_logged *e
 	CUresult result = CUDA_SUCCESS;
 
 	s->waiters++;
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	if (event) {
 		result = TALLY_DRIVER(cuEventSynchronize)(event);
 	} else {
@@ -54,9 +40,9 @@ static bool wait_for_device(struct tally_stream *s, const struct tally_logged *e
 			sched_yield();
 		}
 	}
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (!--s->waiters)
-		pthread_cond_broadcast(&d->changed);
+		tally_changed(d);
 	return result == CUDA_SUCCESS;
 }
 
@@ -75,12 +61,12 @@ static void wait_left(struct tally_stream *s, uint64_t target)
 		if (stopped && !d->closed && tally_stream_mine(s))
 			tally_log_resume(s);
 		else if (stopped)
-			wait_changed(d);
+			tally_wait_changed(d);
 		else if (!wait_for_device(s, &g->log[(target - 1) % TALLY_LOG]))
 			tally_log_lose(s);
 	}
 	if (!--s->waiters)
-		pthread_cond_broadcast(&d->changed);
+		tally_changed(d);
 }
 
 static void wait_stream(struct tally_stream *s)
@@ -89,26 +75,60 @@ static void wait_stream(struct tally_stream *s)
 		wait_left(s, s->guard->entered);
 }
 
+/* The number behind the stream's last guarded launch that came before `when` and is not known done;
+ * 0: there is none. */
+static uint64_t before(const struct tally_stream *s, uint64_t when)
+{
+	const struct tally_guard *g = s->guard;
+	uint64_t n = g ? g->left : 0;
+
+	while (g && n < g->entered && g->log[n % TALLY_LOG].entered <= when)
+		n++;
+	return g && n != g->left ? n : 0;
+}
+
+static bool is_blocking(const struct tally_stream *s)
+{
+	return s->kind == TALLY_STREAM_BLOCKING || s->kind == TALLY_STREAM_PER_THREAD;
+}
+
+static bool is_any(const struct tally_stream *s)
+{
+	return s;
+}
+
+/* A stream of `c`, or (NULL) of any context, with launches of before `when`, and how many. */
+static struct tally_stream *find_before(struct tally_device *d, const struct tally_context *only,
+					bool (*which)(const struct tally_stream *), uint64_t when,
+					uint64_t *target)
+{
+	for (struct tally_context *c = d->contexts; c; c = c->next)
+		for (struct tally_stream *s = c->streams; s; s = s->next)
+			if ((!only || c == only) && which(s) && (*target = before(s, when)))
+				return s;
+	return NULL;
+}
+
+/* Waits for the launches that came before the call: other threads may launch on for ever. Device
+ * lock held on entry and return, not between. */
+static void wait_all(struct tally_device *d, const struct tally_context *only,
+		     bool (*which)(const struct tally_stream *))
+{
+	uint64_t now = tally_now(), target;
+	struct tally_stream *s;
+
+	/* The lists may change while we wait: start over after each. */
+	while ((s = find_before(d, only, which, now, &target)))
+		wait_left(s, target);
+}
+
 /* The streams that `s` waits for without being told to (the legacy stream's rule). */
 static void wait_implicit(struct tally_stream *s)
 {
-	struct tally_context *c = s->context;
-	struct tally_stream *other;
-
-	if (s->kind == TALLY_STREAM_NONBLOCKING)
-		return;
-	if (s->kind != TALLY_STREAM_LEGACY) {
-		wait_stream(tally_stream_legacy(c));
-		return;
-	}
-	/* The list may change while we wait: start over after each. */
-	do {
-		for (other = c->streams; other; other = other->next)
-			if (other != s && other->kind != TALLY_STREAM_NONBLOCKING && other->guard &&
-			    other->guard->left != other->guard->entered)
-				break;
-		wait_stream(other);
-	} while (other);
+	if (s->kind == TALLY_STREAM_LEGACY)
+		wait_all(s->context->device, s->context, is_blocking);
+	else if (s->kind != TALLY_STREAM_NONBLOCKING)
+		wait_stream(tally_stream_legacy(s->context));
 }
 
 void tally_fence(struct tally_stream *s)
@@ -119,12 +139,12 @@ void tally_fence(struct tally_stream *s)
 	if (!atomic_load(&d->in_flight))
 		return;
 	TALLY_COUNT(d, fences, 1);
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (tally_guard_pending(s))
 		began = tally_now();
 	wait_stream(s);
 	wait_implicit(s);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	if (!began)
 		return;
 	began = tally_now() - began;
@@ -133,37 +153,26 @@ void tally_fence(struct tally_stream *s)
 	tally_report_trace(d->report, TALLY_TRACE_FENCE, s->number, NULL, began);
 }
 
-void tally_drain_context(struct tally_context *c)
+/* `c`: NULL is all of the device's. */
+static void drain(struct tally_device *d, const struct tally_context *c)
 {
-	struct tally_device *d = c->device;
-	struct tally_stream *s;
-
 	if (!atomic_load(&d->in_flight))
 		return;
 	TALLY_COUNT(d, fences, 1);
-	pthread_mutex_lock(&d->lock);
-	do {
-		for (s = c->streams; s; s = s->next)
-			if (s->guard && s->guard->left != s->guard->entered)
-				break;
-		wait_stream(s);
-	} while (s);
-	pthread_mutex_unlock(&d->lock);
+	tally_lock(d);
+	wait_all(d, c, is_any);
+	tally_unlock(d);
+}
+
+void tally_drain_context(struct tally_context *c)
+{
+	drain(c->device, c);
 }
 
 void tally_drain_all(void)
 {
-	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
-		struct tally_context *c;
-
-		if (!atomic_load(&d->in_flight))
-			continue;
-		pthread_mutex_lock(&d->lock);
-		c = d->contexts;
-		pthread_mutex_unlock(&d->lock);
-		for (; c; c = c->next)
-			tally_drain_context(c);
-	}
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next)
+		drain(d, NULL);
 }
 
 /* Copies what the launch needs into its log entry, so that it can be started again. */
@@ -232,22 +241,32 @@ static void admit(struct tally_stream *s, uint64_t predicted)
 {
 	struct tally_device *d = s->context->device;
 	struct tally_guard *g = s->guard;
+	struct tally_place place = {0};
 	struct tally_stream *other;
 
 	for (;;) {
 		if (d->closed) {
-			wait_changed(d);
+			/* Others may have something to give that the gate does not hold up. */
+			tally_line_leave(d, &place);
+			tally_wait_changed(d);
 			continue;
 		}
 		/* Makes room, and starts again what was stopped: a launch behind it must not be
 		 * the first to run. */
 		tally_guard_pending(s);
-		if (admits(d, g, predicted))
-			return;
+		if (tally_line_free(d, &place) && admits(d, g, predicted))
+			break;
+		/* A stream that has something under way waits for that first: whoever has nothing
+		 * may come on top. */
 		other = g->left != g->entered ? s : oldest(d);
+		if (other != s)
+			tally_line_join(d, &place);
 		if (other)
 			wait_left(other, other->guard->left + 1);
+		else
+			tally_wait_changed(d);
 	}
+	tally_line_leave(d, &place);
 }
 
 bool tally_guard_make_room(struct tally_device *d)
@@ -320,7 +339,12 @@ bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, v
 	if (at->shared > atomic_load_explicit(&k->shared, memory_order_relaxed))
 		tally_kernel_allow_shared(k, at->shared);
 	*result = CUDA_SUCCESS;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
+	/* Whoever begins a capture counts it first and then waits for what is in a log. */
+	if (atomic_load(&tally_process.captures)) {
+		tally_unlock(d);
+		return false;
+	}
 	s->waiters++;
 	wait_implicit(s);
 	for (lo = 0; ok && lo < blocks && !*result; lo += slice)
@@ -340,8 +364,8 @@ bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, v
 	if (s->kind == TALLY_STREAM_PER_THREAD)
 		wait_stream(s);
 	if (!--s->waiters)
-		pthread_cond_broadcast(&d->changed);
-	pthread_mutex_unlock(&d->lock);
+		tally_changed(d);
+	tally_unlock(d);
 	if (ok && !*result) {
 		TALLY_COUNT(d, guarded, 1);
 		tally_plan_given(plan, plan->choice.level);

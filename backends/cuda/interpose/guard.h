@@ -97,9 +97,9 @@ static inline bool tally_guard_unconfirmed(struct tally_stream *stream)
 
 	if (!atomic_load_explicit(&d->in_flight, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	pending = tally_guard_pending(stream);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	return pending;
 }
 

@@ -56,7 +56,7 @@ void tally_guard_open(struct tally_device *d)
 	atomic_fetch_add_explicit(&slot->stopped_ns, d->opened_at - d->closed_at,
 				  memory_order_relaxed);
 	resume_all(d);
-	pthread_cond_broadcast(&d->changed);
+	tally_changed(d);
 }
 
 bool tally_guard_look(struct tally_device *d)
@@ -95,10 +95,10 @@ bool tally_guard_draining(const struct tally_device *d)
 
 void tally_guard_leave(struct tally_device *d)
 {
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (d->closed)
 		tally_guard_open(d);
 	else
 		resume_all(d);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 }

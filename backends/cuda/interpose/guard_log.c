@@ -147,7 +147,7 @@ void tally_log_lose(struct tally_stream *s)
 		tally_sample_drop(e->sample);
 		e->sample = NULL;
 	}
-	pthread_cond_broadcast(&d->changed);
+	tally_changed(d);
 }
 
 void tally_log_resume(struct tally_stream *s)
@@ -188,7 +188,7 @@ void tally_log_resume(struct tally_stream *s)
 		TALLY_COUNT(d, resumes, 1);
 	else
 		tally_log_lose(s);
-	pthread_cond_broadcast(&d->changed);
+	tally_changed(d);
 }
 
 bool tally_guard_pending(struct tally_stream *s)

@@ -51,9 +51,9 @@ static bool has_guard(struct tally_stream *s)
 	struct tally_device *d = s->context->device;
 	bool has;
 
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	has = (s->guard || tally_guard_memory(s)) && !s->guard->lost;
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	return has;
 }
 

@@ -240,18 +240,18 @@ static void *monitor(void *argument)
 		client = atomic_load(&d->client);
 		if (client)
 			epoch = tally_client_epoch(client);
-		pthread_mutex_lock(&d->lock);
+		tally_fair_take_first(&d->lock);
 		/* Checked under the lock: whoever leaves waits for it, and after that the driver
 		 * may be gone. */
 		if (atomic_load(&tally_mode) != TALLY_ON) {
-			pthread_mutex_unlock(&d->lock);
+			tally_unlock(d);
 			return NULL;
 		}
 		if (guards)
 			attention = mirror(d);
 		look_for_lull(d, &w, now);
 		tally_burst_look(d);
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 		if (guards && client && !spin(d, client, epoch, attention))
 			tally_client_wait(client, epoch, paces[attention].sleep_ns);
 		else if (!guards || !client)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The process as a whole: start, devices, fork, exit. */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +19,10 @@
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
+#include "base/futex.h"
 
 #define STACK_BYTES (512 * 1024)
+#define CHANGED_NS  20000000
 
 _Atomic int tally_mode;
 struct tally_process tally_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -108,9 +111,9 @@ static void leaving(void)
 		struct tally_client *client = atomic_load(&d->client);
 
 		tally_guard_leave(d);
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		tally_activity_publish(d);
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 		tally_burst_look(d);
 		if (client) {
 			tally_client_set_overlap(client, TALLY_OVERLAP_CLOSED);
@@ -148,6 +151,25 @@ bool tally_start(void)
 	return mode == TALLY_ON;
 }
 
+void tally_changed(struct tally_device *d)
+{
+	atomic_fetch_add(&d->changes, 1);
+	if (d->sleepers)
+		tally_futex_wake(&d->changes, INT_MAX, TALLY_FUTEX_PRIVATE);
+}
+
+void tally_wait_changed(struct tally_device *d)
+{
+	uint32_t seen = atomic_load(&d->changes);
+
+	d->sleepers++;
+	tally_unlock(d);
+	/* A bound, so that nothing that nobody told is for ever. */
+	tally_futex_wait(&d->changes, seen, CHANGED_NS, TALLY_FUTEX_PRIVATE);
+	tally_lock(d);
+	d->sleepers--;
+}
+
 struct tally_slot *tally_slot(struct tally_device *device)
 {
 	static struct tally_slot nobody;
@@ -181,7 +203,6 @@ static enum tally_sharing sharing_of(const struct tally_device *d)
 static struct tally_device *create(CUdevice ordinal)
 {
 	struct tally_device *d = calloc(1, sizeof *d);
-	pthread_condattr_t monotonic;
 	CUuuid uuid;
 
 	if (!d)
@@ -193,12 +214,8 @@ static struct tally_device *create(CUdevice ordinal)
 		memcpy(d->uuid, uuid.bytes, sizeof d->uuid);
 	TALLY_DRIVER(cuDeviceGetName)(d->name, sizeof d->name, ordinal);
 	d->sharing = sharing_of(d);
-	pthread_mutex_init(&d->lock, NULL);
+	d->lock.spins = !d->cpu;
 	pthread_mutex_init(&d->activity_lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&d->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
 	return d;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/line.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* A mark stands for at most this much predicted work (and a quarter of the limit). */
@@ -150,9 +151,9 @@ void tally_queue_mark_all(void)
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
 		if (!atomic_load(&d->queued_ns))
 			continue;
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		mark_all(d);
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 	}
 }
 
@@ -245,25 +246,25 @@ static bool wait_mark(struct tally_stream *s, uint64_t until)
 	bool failed = false, came = true;
 
 	s->waiters++;
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	if (event && !atomic_load(&tally_process.waits))
 		failed = TALLY_DRIVER(cuEventSynchronize)(event) != CUDA_SUCCESS;
 	else
 		came = spin(s, sequence, expected, until, &failed);
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (failed)
 		tally_queue_forget(s);
 	if (!--s->waiters)
-		pthread_cond_broadcast(&d->changed);
+		tally_changed(d);
 	return came || failed;
 }
 
 /* Device lock held on entry and return, not between. */
 static void nap(struct tally_device *d)
 {
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 }
 
 /* A thread that sleeps (CPU device) is woken for more than one short piece: waking it costs more
@@ -273,22 +274,25 @@ static bool worth_waking(const struct tally_device *d)
 	return !d->cpu || atomic_load(&d->queued_ns) <= tally_queue_limit() / 2;
 }
 
-/* Until there is room. */
+/* Until there is room, and whoever came before has had it. */
 static void hold_back(struct tally_device *d, uint64_t ns)
 {
-	uint64_t began = tally_now(), until, when = UINT64_MAX;
+	uint64_t began = tally_now(), until, when;
+	struct tally_place place = {0};
 	bool whatever = false;
 	struct tally_stream *s;
 
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (!d->patience_ns)
 		d->patience_ns = PATIENCE_NS;
 	until = began + d->patience_ns;
 	for (;;) {
 		tally_queue_look(d);
-		if ((whatever || worth_waking(d)) &&
+		when = UINT64_MAX;
+		if ((whatever || (tally_line_free(d, &place) && worth_waking(d))) &&
 		    reserve(d, ns, whatever || nearly_over(d, &when)))
 			break;
+		tally_line_join(d, &place);
 		s = oldest(d);
 		if (!s) {
 			mark_all(d);
@@ -304,7 +308,8 @@ static void hold_back(struct tally_device *d, uint64_t ns)
 			whatever = true;
 		}
 	}
-	pthread_mutex_unlock(&d->lock);
+	tally_line_leave(d, &place);
+	tally_unlock(d);
 	tally_report_count(d->report, TALLY_COUNT_DEPTH_WAITS, 1);
 	tally_report_count(d->report, TALLY_COUNT_DEPTH_NS, tally_now() - began);
 }
@@ -316,9 +321,9 @@ static bool has_words(struct tally_stream *s)
 
 	if (__atomic_load_n(&s->guard, __ATOMIC_ACQUIRE))
 		return !s->queue.lost;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	has = (s->guard || tally_guard_memory(s)) && !s->queue.lost;
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	return has;
 }
 
@@ -329,7 +334,7 @@ void tally_queue_enter(struct tally_stream *s, struct tally_piece *p, uint64_t n
 	/* A mark might land in the capture. */
 	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) || !has_words(s))
 		return;
-	if (!reserve(d, ns, false))
+	if (!tally_line_empty(d) || !reserve(d, ns, false))
 		hold_back(d, ns);
 	/* All the waiting took its time. */
 	if (!p->ungated)
@@ -337,9 +342,9 @@ void tally_queue_enter(struct tally_stream *s, struct tally_piece *p, uint64_t n
 	p->stream = s;
 	p->ns = ns;
 	if (measure) {
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		p->sample = tally_sample_begin(s);
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 	}
 }
 
@@ -369,9 +374,9 @@ void tally_queue_leave(struct tally_piece *p, bool given)
 		return;
 	d = s->context->device;
 	if (p->sample) {
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		finish_sample(p, given);
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 	}
 	if (!given) {
 		atomic_fetch_sub(&d->queued_ns, p->ns);
@@ -383,17 +388,17 @@ void tally_queue_leave(struct tally_piece *p, bool given)
 	 */
 	if (open < mark_ns() && s->kind != TALLY_STREAM_PER_THREAD)
 		return;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	mark(s);
 	tally_queue_look(d);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 }
 
 void tally_queue_drain(struct tally_stream *s)
 {
 	struct tally_device *d = s->context->device;
 
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	if (s->guard && !s->queue.lost)
 		mark(s);
 	look(s);
@@ -402,7 +407,7 @@ void tally_queue_drain(struct tally_stream *s)
 	s->queue.late = s->queue.count != 0;
 	if (s->queue.count)
 		tally_queue_forget(s);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 }
 
 void tally_queue_waits(struct tally_stream *s)
@@ -413,10 +418,10 @@ void tally_queue_waits(struct tally_stream *s)
 	if (!s || atomic_load(&tally_process.captures) || !has_words(s))
 		return;
 	d = s->context->device;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	put_mark(s, atomic_exchange(&s->queue.open_ns, 0));
 	atomic_store(&s->queue.waits, s->queue.sequence);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 }
 
 bool tally_queue_not_come(struct tally_stream *s, uint32_t number)

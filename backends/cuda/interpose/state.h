@@ -2,10 +2,11 @@
 /*
  * What libtally.so knows inside one program: the devices that it uses, their contexts and streams.
  *
- * Locks. Each device has one lock; it covers the lists of contexts and streams, the gate and every
- * stream's log, and may be held while the driver is asked to enqueue something, never while waiting
- * for the device (the gate's own stream, which nothing can hold up, excepted). Fields marked atomic
- * are read without it. process.lock covers the list of devices and is never held with a device's.
+ * Locks. Each device has one lock (fair_lock.h); it covers the lists of contexts and streams, the
+ * gate and every stream's log, and may be held while the driver is asked to enqueue something,
+ * never while waiting for the device (the gate's own stream, which nothing can hold up, excepted).
+ * Fields marked atomic are read without it. process.lock covers the list of devices and is never
+ * held with a device's.
  */
 #ifndef TALLY_BACKENDS_CUDA_INTERPOSE_STATE_H
 #define TALLY_BACKENDS_CUDA_INTERPOSE_STATE_H
@@ -14,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "backends/cuda/interpose/fair_lock.h"
 #include "backends/cuda/interpose/hooks.h"
 #include "base/clock.h"
 #include "profiler/profiles.h"
@@ -52,6 +54,7 @@ void tally_config_read(struct tally_config *config);
 struct tally_guard;
 struct tally_burst;
 struct tally_sample;
+struct tally_place;
 
 #define TALLY_MARKS   16 /* of one stream */
 #define TALLY_SAMPLES 32 /* of one context */
@@ -144,8 +147,12 @@ struct tally_device {
 	_Atomic uint32_t tick; /* futex: the monitor of a program without guards sleeps on it */
 	_Atomic bool asleep;   /* that monitor sleeps for long */
 
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* the gate opened, a stream was resumed, a waiter left */
+	struct tally_fair_lock lock;
+	_Atomic uint32_t changes; /* futex: tally_changed() */
+	unsigned sleepers;	  /* on it */
+	/* Threads that wait for room, in the order in which they came (line.h). */
+	struct tally_place *line;
+	_Atomic unsigned in_line;
 	struct tally_context *contexts;
 
 	bool gate_set; /* since it was closed its words have been written */
@@ -160,6 +167,23 @@ struct tally_device {
 	_Atomic uint64_t queued_ns;
 	uint64_t mark_came_at, patience_ns; /* queue.c */
 };
+
+static inline void tally_lock(struct tally_device *device)
+{
+	tally_fair_take(&device->lock);
+}
+
+static inline void tally_unlock(struct tally_device *device)
+{
+	tally_fair_give(&device->lock);
+}
+
+/* The gate opened, a stream was resumed, a waiter left: whoever sleeps in tally_wait_changed()
+ * looks again. Device lock held. */
+void tally_changed(struct tally_device *device);
+
+/* Until then, or for a while. Device lock held on entry and return, not between. */
+void tally_wait_changed(struct tally_device *device);
 
 enum tally_mode { TALLY_UNKNOWN, TALLY_OFF, TALLY_ON };
 extern _Atomic int tally_mode;

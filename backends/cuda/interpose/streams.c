@@ -58,13 +58,13 @@ static struct tally_context *context_of(CUcontext handle)
 	d = tally_device_of(ordinal);
 	if (!d)
 		return NULL;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	c = find_context(d, handle);
 	if (c)
 		return c;
 	c = calloc(1, sizeof *c);
 	if (!c) {
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 		return NULL;
 	}
 	c->handle = handle;
@@ -79,7 +79,7 @@ struct tally_context *tally_context_current(void)
 	struct tally_context *c = context_of(current());
 
 	if (c)
-		pthread_mutex_unlock(&c->device->lock);
+		tally_unlock(c->device);
 	return c;
 }
 
@@ -127,12 +127,12 @@ void tally_streams_thread_ended(void)
 	if (atomic_load(&tally_mode) != TALLY_ON)
 		return;
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		for (struct tally_context *c = d->contexts; c; c = c->next)
 			for (struct tally_stream *s = c->streams; s; s = s->next)
 				s->ended |= s->kind == TALLY_STREAM_PER_THREAD &&
 					    s->owner == tally_thread();
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 	}
 }
 
@@ -210,7 +210,7 @@ struct tally_stream *tally_stream_look_up(CUstream handle)
 	 * about it (cuStreamGetFlags) end the capture. */
 	if (!s && !(captures_go_on() && tally_stream_captured(handle)))
 		s = create_stream(c, handle);
-	pthread_mutex_unlock(&c->device->lock);
+	tally_unlock(c->device);
 	if (!s)
 		return NULL;
 	*m = (struct tally_memory){handle, special ? now : NULL, age, s};
@@ -237,7 +237,7 @@ void tally_stream_forget(struct tally_stream *stream)
 	atomic_fetch_add(&tally_memory_age, 1);
 	c->device->launches += atomic_load(&stream->launches);
 	while (stream->waiters)
-		pthread_cond_wait(&c->device->changed, &c->device->lock);
+		tally_wait_changed(c->device);
 	tally_queue_forget(stream);
 	destroy_events(stream);
 	tally_guard_destroy(stream);

@@ -62,13 +62,13 @@ static bool guards_pending(struct tally_stream *s)
 
 	if (!atomic_load(&d->in_flight))
 		return false;
-	pthread_mutex_lock(&d->lock);
+	tally_lock(d);
 	pending = tally_guard_pending(s);
 	if (s->kind == TALLY_STREAM_LEGACY)
 		for (other = s->context->streams; other; other = other->next)
 			pending |= other->kind != TALLY_STREAM_NONBLOCKING &&
 				   tally_guard_pending(other);
-	pthread_mutex_unlock(&d->lock);
+	tally_unlock(d);
 	return pending;
 }
 
@@ -156,11 +156,11 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 			tally_fence(s);                                                            \
 			tally_queue_drain(s);                                                      \
 			/* The monitor must not meet a stream that the driver has forgotten. */    \
-			pthread_mutex_lock(&d->lock);                                              \
+			tally_lock(d);                                                             \
 			result = TALLY_REAL(symbol)(stream);                                       \
 			if (!result)                                                               \
 				tally_stream_forget(s);                                            \
-			pthread_mutex_unlock(&d->lock);                                            \
+			tally_unlock(d);                                                           \
 		} else {                                                                           \
 			result = TALLY_REAL(symbol)(stream);                                       \
 		}                                                                                  \
@@ -172,12 +172,14 @@ DESTROY(cuStreamDestroy_v2)
 
 /*
  * Captures. Nothing guarded may be under way when one begins: starting it again could land in the
- * capture. Until the last one ends all launches are opaque.
+ * capture. Until the last one ends all launches are opaque; so it counts from before the wait, or
+ * other threads would go on launching.
  */
-static void count_capture(CUresult result)
+static void begin_capture(void)
 {
-	if (!result)
-		atomic_fetch_add(&tally_process.captures, 1);
+	tally_queue_mark_all();
+	atomic_fetch_add(&tally_process.captures, 1);
+	tally_drain_all();
 }
 
 #define BEGIN(symbol, parameters, arguments)                                                       \
@@ -186,13 +188,11 @@ static void count_capture(CUresult result)
 		bool ours = tally_enter() && tally_on();                                           \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (ours) {                                                                        \
-			tally_drain_all();                                                         \
-			tally_queue_mark_all();                                                    \
-		}                                                                                  \
-		result = TALLY_REAL(symbol) arguments;                                             \
 		if (ours)                                                                          \
-			count_capture(result);                                                     \
+			begin_capture();                                                           \
+		result = TALLY_REAL(symbol) arguments;                                             \
+		if (ours && result)                                                                \
+			atomic_fetch_sub(&tally_process.captures, 1);                              \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
@@ -227,11 +227,11 @@ static struct tally_context *find_context(CUcontext handle)
 	struct tally_context *c = NULL;
 
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d && !c; d = d->next) {
-		pthread_mutex_lock(&d->lock);
+		tally_lock(d);
 		c = d->contexts;
 		while (c && c->handle != handle)
 			c = c->next;
-		pthread_mutex_unlock(&d->lock);
+		tally_unlock(d);
 	}
 	return c;
 }
@@ -286,11 +286,11 @@ static void contents_end(CUcontext handle)
 			struct tally_device *d = c->device;                                        \
                                                                                                    \
 			tally_drain_context(c);                                                    \
-			pthread_mutex_lock(&d->lock);                                              \
+			tally_lock(d);                                                             \
 			result = TALLY_REAL(symbol)(ctx);                                          \
 			if (!result)                                                               \
 				tally_context_forget(c);                                           \
-			pthread_mutex_unlock(&d->lock);                                            \
+			tally_unlock(d);                                                           \
 		} else {                                                                           \
 			result = TALLY_REAL(symbol)(ctx);                                          \
 		}                                                                                  \
@@ -334,7 +334,7 @@ static CUcontext primary_of(CUdevice dev)
 			tally_compile_pause();                                                     \
 		if (c) {                                                                           \
 			tally_drain_context(c);                                                    \
-			pthread_mutex_lock(&c->device->lock);                                      \
+			tally_lock(c->device);                                                     \
 		}                                                                                  \
 		result = TALLY_REAL(symbol)(dev);                                                  \
 		ended = handle && !result && !(last_holder && primary_active(dev));                \
@@ -343,7 +343,7 @@ static CUcontext primary_of(CUdevice dev)
                                                                                                    \
 			if (ended)                                                                 \
 				tally_context_forget(c);                                           \
-			pthread_mutex_unlock(&d->lock);                                            \
+			tally_unlock(d);                                                           \
 		}                                                                                  \
 		if (ended)                                                                         \
 			contents_end(handle);                                                      \

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread that launches for ever keeps nobody from anything: not from the device's lock, not from
+ * room on the device, not from an answer to "is it done". guard.sh gives the program its daemon.
+ */
+#include "tests/interpose/steps.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backends/cuda/interpose/fair_lock.h"
+
+enum { TAKEN = 51, HELD_NS = 20000 };
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* --- the lock --- */
+
+static struct tally_fair_lock fair;
+static _Atomic bool enough;
+static _Atomic uint64_t hogged; /* how often the hog had the lock */
+
+static void *hog(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&enough)) {
+		tally_fair_take(&fair);
+		for (uint64_t end = tally_now() + HELD_NS; tally_now() < end;)
+			;
+		atomic_fetch_add(&hogged, 1);
+		tally_fair_give(&fair);
+	}
+	return NULL;
+}
+
+/* How often the hog came first, in the middle of many times. */
+static uint64_t overtaken(void (*take)(struct tally_fair_lock *))
+{
+	uint64_t times[TAKEN];
+
+	for (unsigned i = 0; i < TAKEN; i++) {
+		usleep(500); /* until the hog has the lock for itself */
+		times[i] = atomic_load(&hogged);
+		take(&fair);
+		times[i] = atomic_load(&hogged) - times[i];
+		tally_fair_give(&fair);
+	}
+	qsort(times, TAKEN, sizeof *times, compare);
+	return times[TAKEN / 2];
+}
+
+static void lock_goes_round(void **state)
+{
+	for (unsigned spins = 0; spins < 2; spins++) {
+		uint64_t first, later;
+		pthread_t thread;
+
+		fair.spins = spins;
+		atomic_store(&enough, false);
+		pthread_create(&thread, NULL, hog, NULL);
+		first = overtaken(tally_fair_take_first);
+		later = overtaken(tally_fair_take);
+		atomic_store(&enough, true);
+		pthread_join(thread, NULL);
+		print_message("overtaken %lu times in the median, %lu where it is urgent\n",
+			      (unsigned long)later, (unsigned long)first);
+		assert_true(first <= 3);
+		assert_true(later <= 50);
+		assert_int_equal(atomic_load(&fair.state), 0);
+		assert_int_equal(atomic_load(&fair.first), 0);
+	}
+}
+
+static unsigned long inside;
+
+static void *count(void *number)
+{
+	for (unsigned i = 0; i < 20000; i++) {
+		if (i % 64 == (unsigned)(uintptr_t)number)
+			tally_fair_take_first(&fair);
+		else
+			tally_fair_take(&fair);
+		inside++;
+		tally_fair_give(&fair);
+	}
+	return NULL;
+}
+
+/* It is a lock: of four threads none meets another inside. */
+static void lock_excludes(void **state)
+{
+	pthread_t threads[4];
+
+	inside = 0;
+	fair.spins = false;
+	for (uintptr_t i = 0; i < 4; i++)
+		pthread_create(&threads[i], NULL, count, (void *)i);
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(inside, 4 * 20000);
+}
+
+/* --- the device --- */
+
+/* Launches into one stream for ever; long enough that while one runs the next is always there. */
+static struct {
+	CUstream stream;
+	struct chain chain;
+	pthread_t thread;
+	_Atomic unsigned rounds;
+} loop;
+
+static void *launch(void *unused)
+{
+	(void)unused;
+	OK(cuCtxSetCurrent(context));
+	for (unsigned n = 0; !atomic_load(&enough); n++) {
+		chain_step(&loop.chain, n, LONG_US / 2, false);
+		atomic_store(&loop.rounds, n + 1);
+	}
+	return NULL;
+}
+
+static void loop_begins(unsigned flags)
+{
+	atomic_store(&enough, false);
+	atomic_store(&loop.rounds, 0);
+	OK(cuStreamCreate(&loop.stream, flags));
+	chain_open(&loop.chain, loop.stream);
+	pthread_create(&loop.thread, NULL, launch, NULL);
+	/* Until it is known how long such a launch takes. */
+	while (atomic_load(&loop.rounds) < 6)
+		usleep(1000);
+}
+
+static void loop_ends(void)
+{
+	atomic_store(&enough, true);
+	pthread_join(loop.thread, NULL);
+	OK(cuStreamSynchronize(loop.stream));
+	chain_check(&loop.chain);
+	OK(cuStreamDestroy_v2(loop.stream));
+}
+
+/* There is never room for a copy beside launches that are longer than the limit, but for waiting;
+ * and without a line to wait in that is until patience ends (queue.c): a second, 80 launches. */
+static void copies_get_room(void **state)
+{
+	unsigned before;
+	CUstream own;
+
+	OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
+	loop_begins(CU_STREAM_NON_BLOCKING);
+	before = atomic_load(&loop.rounds);
+	for (unsigned i = 0; i < 6; i++) {
+		OK(cuMemcpyDtoDAsync_v2(other, memory, 64, own));
+		OK(cuStreamSynchronize(own));
+	}
+	before = atomic_load(&loop.rounds) - before;
+	loop_ends();
+	print_message("6 copies beside %u launches\n", before);
+	assert_true(before < 60);
+	OK(cuStreamDestroy_v2(own));
+}
+
+static void synchronize_legacy(void)
+{
+	OK(cuStreamSynchronize(NULL));
+}
+
+static void copy(void)
+{
+	uint32_t word;
+
+	OK(cuMemcpyDtoH_v2(&word, memory, sizeof word));
+}
+
+static void synchronize_context(void)
+{
+	OK(cuCtxSynchronize());
+}
+
+static void give_back(void)
+{
+	CUdeviceptr some;
+
+	OK(cuMemAlloc_v2(&some, 16));
+	OK(cuMemFree_v2(some));
+}
+
+/* Who waits for the device waits for what it was given before: it never has nothing to do. */
+static void waiting_ends(void **state)
+{
+	static void (*const ways[])(void) = {synchronize_legacy, copy, synchronize_context,
+					     give_back};
+	unsigned before;
+
+	loop_begins(CU_STREAM_DEFAULT);
+	for (unsigned i = 0; i < sizeof ways / sizeof *ways; i++) {
+		before = atomic_load(&loop.rounds);
+		for (unsigned times = 0; times < 3; times++)
+			ways[i]();
+		before = atomic_load(&loop.rounds) - before;
+		print_message("way %u: waited 3 times beside %u launches\n", i, before);
+		assert_true(before < 40);
+	}
+	loop_ends();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lock_goes_round),
+		cmocka_unit_test(lock_excludes),
+		cmocka_unit_test(copies_get_room),
+		cmocka_unit_test(waiting_ends),
+	};
+
+	return cmocka_run_group_tests(tests, steps_setup, NULL);
+}
