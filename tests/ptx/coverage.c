@@ -270,7 +270,9 @@ static void print_head(void)
 	       "H200 "
 	       "ran (bench/results/h200/instructions.txt)\n"
 	       "- every form that ptxas takes is lifted, and taken again after lowering "
-	       "(tests/ptx/forms; `ninja ptx_forms_all`)\n\n"
+	       "(tests/ptx/forms; `ninja ptx_forms_all`); so is every inline assembly statement "
+	       "of\n"
+	       "  the toolkit's own headers, cuda::ptx first (`ninja ptx_headers_all`)\n\n"
 	       "| state | instructions |\n|---|---|\n");
 	for (unsigned s = 0; s < STATES; s++)
 		printf("| %s | %u |\n", state_names[s], count[s]);

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "frontend/ptx/ptx.h"
 
-enum { MAX_TEXT = 1024, MAX_TYPES = 6 };
+enum { MAX_TEXT = 8192, MAX_TYPES = 6, MAX_REGISTERS = 256 };
 
 /* The register of a type: its letter. */
 static char letter(enum ptx_type type)
@@ -106,7 +106,7 @@ static bool finish(struct forms *forms, const char *pattern, unsigned line, cons
 			text[n++] = *p;
 		}
 	}
-	snprintf(text + n, MAX_TEXT - n, ";");
+	snprintf(text + n, MAX_TEXT - n, "%s", *text == '{' ? "" : ";");
 	return add(forms, text, line, section);
 }
 
@@ -220,10 +220,10 @@ static void print_register(struct tally_buffer *out, size_t kind, const char *na
 /* Loads or stores each register that the statement names, once. */
 static void print_registers(struct tally_buffer *out, const char *text, bool store)
 {
-	bool seen[sizeof registers / sizeof *registers][100] = {{false}};
+	bool seen[sizeof registers / sizeof *registers][MAX_REGISTERS] = {{false}};
 
 	for (const char *p = text; (p = strchr(p, '%')); p++) {
-		unsigned number = (unsigned)atoi(p + 2) % 100;
+		unsigned number = (unsigned)atoi(p + 2) % MAX_REGISTERS;
 		char name[8];
 
 		if (!isdigit((unsigned char)p[2]))
@@ -233,7 +233,7 @@ static void print_registers(struct tally_buffer *out, const char *text, bool sto
 				continue;
 			seen[i][number] = true;
 			snprintf(name, sizeof name, "%%%c%u", p[1], number);
-			print_register(out, i, name, (unsigned)i * 2048 + number * 16, store);
+			print_register(out, i, name, (unsigned)i * 4096 + number * 16, store);
 		}
 	}
 }
