@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir_passes/ir.h"
+#include "ir_passes/waits.h"
 
 /* What ends the question at once, whoever comes to it. */
 static const struct {
@@ -90,10 +91,11 @@ bool tally_persistence_of(LLVMValueRef body, enum tally_persistence *how, const 
 }
 
 /* A read of memory that another block can change while this one looks. */
-static bool is_look(LLVMValueRef i)
+static bool is_look(const struct tally_waits *waits, LLVMValueRef i)
 {
 	unsigned space;
 
+	(void)waits;
 	if (!LLVMIsALoadInst(i) || !(LLVMGetVolatile(i) || LLVMIsAtomic(i)))
 		return false;
 	space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 0)));
@@ -104,175 +106,48 @@ static bool has_look(LLVMValueRef function)
 {
 	TALLY_EACH_BLOCK (function, block)
 		TALLY_EACH_INSTRUCTION (block, i)
-			if (is_look(i))
+			if (is_look(NULL, i))
 				return true;
 	return false;
 }
 
-/* Whether a block changes nothing that another block of the grid could see. */
-static bool is_quiet(LLVMBasicBlockRef block)
+/* Whether an instruction changes nothing that another block of the grid could see. */
+static bool is_quiet(LLVMValueRef i)
 {
-	TALLY_EACH_INSTRUCTION (block, i) {
-		const char *name = tally_called_name(i);
-		unsigned space;
+	const char *name = tally_called_name(i);
+	unsigned space;
 
-		switch (LLVMGetInstructionOpcode(i)) {
-		case LLVMAtomicRMW:
-		case LLVMAtomicCmpXchg:
-			return false;
-		case LLVMStore:
-			space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 1)));
-			if (space == TALLY_AS_GENERIC || space == TALLY_AS_GLOBAL)
-				return false;
-			break;
-		case LLVMCall:
-			/* Not known: an own function, or a vendor's instruction. */
-			if (!name || (strncmp(name, "llvm.", 5) && strncmp(name, "tally.", 6)))
-				return false;
-			break;
-		default:
-			break;
-		}
-	}
-	return true;
-}
-
-/* The parts of the quiet blocks' graph in which every block reaches every other (Tarjan). */
-struct rings {
-	struct tally_flow *flow;
-	size_t *ring;	     /* by block: the number of its part, from 1; 0: not quiet */
-	size_t *order, *low; /* by block: when it was met, from 1; the least it comes back to */
-	size_t *open, *work; /* blocks without a part yet; the walk's own stack */
-	unsigned *next;	     /* by block: the next successor to look at */
-	bool *quiet;
-	size_t met, opened, found;
-};
-
-static void close_ring(struct rings *r, size_t root)
-{
-	size_t b;
-
-	r->found++;
-	do {
-		b = r->open[--r->opened];
-		r->ring[b] = r->found;
-	} while (b != root);
-}
-
-static void walk(struct rings *r, size_t start)
-{
-	size_t depth = 0;
-
-	r->work[depth++] = start;
-	while (depth) {
-		size_t b = r->work[depth - 1];
-
-		if (!r->order[b]) {
-			r->order[b] = r->low[b] = ++r->met;
-			r->open[r->opened++] = b;
-		}
-		if (r->next[b] < tally_flow_successors(r->flow, b)) {
-			size_t s = tally_flow_successor(r->flow, b, r->next[b]++);
-
-			if (r->quiet[s] && !r->order[s])
-				r->work[depth++] = s;
-			else if (r->quiet[s] && !r->ring[s] && r->order[s] < r->low[b])
-				r->low[b] = r->order[s];
-			continue;
-		}
-		depth--;
-		if (depth && r->low[b] < r->low[r->work[depth - 1]])
-			r->low[r->work[depth - 1]] = r->low[b];
-		if (r->low[b] == r->order[b])
-			close_ring(r, b);
-	}
-}
-
-static bool find_rings(struct rings *r)
-{
-	size_t n = r->flow->count;
-
-	r->ring = calloc(n, sizeof *r->ring);
-	r->order = calloc(n, sizeof *r->order);
-	r->low = calloc(n, sizeof *r->low);
-	r->open = calloc(n, sizeof *r->open);
-	r->work = calloc(n, sizeof *r->work);
-	r->next = calloc(n, sizeof *r->next);
-	r->quiet = calloc(n, sizeof *r->quiet);
-	if (!r->ring || !r->order || !r->low || !r->open || !r->work || !r->next || !r->quiet)
+	switch (LLVMGetInstructionOpcode(i)) {
+	case LLVMAtomicRMW:
+	case LLVMAtomicCmpXchg:
 		return false;
-	for (size_t b = 0; b < n; b++)
-		r->quiet[b] = is_quiet(r->flow->blocks[b]);
-	for (size_t b = 0; b < n; b++)
-		if (r->quiet[b] && !r->order[b])
-			walk(r, b);
-	return true;
-}
-
-static void free_rings(struct rings *r)
-{
-	free(r->ring);
-	free(r->order);
-	free(r->low);
-	free(r->open);
-	free(r->work);
-	free(r->next);
-	free(r->quiet);
-}
-
-/* Whether `value` follows from a look in the ring. */
-static bool follows(const struct rings *r, size_t ring, LLVMValueRef value,
-		    struct tally_set *visited)
-{
-	if (!LLVMIsAInstruction(value) ||
-	    r->ring[tally_flow_index(r->flow, LLVMGetInstructionParent(value))] != ring ||
-	    !tally_set_add(visited, value))
-		return false;
-	if (is_look(value))
+	case LLVMStore:
+		space = LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(i, 1)));
+		return space != TALLY_AS_GENERIC && space != TALLY_AS_GLOBAL;
+	case LLVMCall:
+		/* Not known: an own function, or a vendor's instruction. */
+		return name && (!strncmp(name, "llvm.", 5) || !strncmp(name, "tally.", 6));
+	default:
 		return true;
-	/* What an address was computed from decides where to look, not what is seen. */
-	if (LLVMIsALoadInst(value))
-		return false;
-	for (int k = 0; k < LLVMGetNumOperands(value); k++)
-		if (follows(r, ring, LLVMGetOperand(value, (unsigned)k), visited))
-			return true;
-	return false;
-}
-
-/* Whether the branch that ends `block` leaves its ring because of what was seen in it. */
-static bool leaves_on_look(const struct rings *r, size_t block, struct tally_set *visited)
-{
-	LLVMValueRef end = LLVMGetBasicBlockTerminator(r->flow->blocks[block]);
-	bool stays = false, leaves = false;
-
-	if (!r->ring[block] || LLVMGetNumSuccessors(end) < 2)
-		return false;
-	for (unsigned s = 0; s < LLVMGetNumSuccessors(end); s++) {
-		size_t next = tally_flow_successor(r->flow, block, s);
-
-		stays |= r->ring[next] == r->ring[block];
-		leaves |= r->ring[next] != r->ring[block];
 	}
-	return stays && leaves && follows(r, r->ring[block], LLVMGetOperand(end, 0), visited);
 }
+
+static const struct tally_wait_rules rules = {.look = is_look, .quiet = is_quiet};
 
 bool tally_waits_for_blocks(LLVMValueRef function, bool *waits)
 {
 	struct tally_flow flow = {0};
-	struct tally_set visited = {0};
-	struct rings rings = {.flow = &flow};
+	struct tally_waits found = {0};
 	bool ok;
 
 	*waits = false;
 	if (!has_look(function))
 		return true;
-	ok = tally_flow_open(function, &tally_thread_rules, &flow) && find_rings(&rings);
-	for (size_t b = 0; ok && !*waits && b < flow.count; b++) {
-		*waits = leaves_on_look(&rings, b, &visited);
-		ok = !visited.failed;
-		tally_set_free(&visited);
-	}
-	free_rings(&rings);
+	ok = tally_flow_open(function, &tally_thread_rules, &flow) &&
+	     tally_waits_open(&flow, &rules, &found);
+	for (size_t b = 0; ok && b < flow.count; b++)
+		*waits |= found.leaves[b];
+	tally_waits_close(&found);
 	tally_flow_close(&flow);
 	return ok;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TALLY_CPU_ABI_VERSION	2
+#define TALLY_CPU_ABI_VERSION	3
 #define TALLY_CPU_MODULE_SYMBOL "tally_cpu_module"
 
 struct tally_cpu_block;
@@ -165,6 +165,8 @@ struct tally_cpu_services {
 	double (*round64)(uint32_t what, double a, double b, double c);
 	uint64_t (*convert)(uint32_t what, uint64_t bits);
 	void (*math[TALLY_CPU_MATH_COUNT])(void); /* double of 1 to 4 doubles each */
+	/* A thread polls for another block: the processor is somebody else's now and then. */
+	void (*rest)(struct tally_cpu_block *block);
 };
 
 /* One block while it runs. Kernels read it, and write nothing but `arena_next`. The compiled code

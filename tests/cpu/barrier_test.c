@@ -273,6 +273,32 @@ static void producer_and_consumer(void **state)
 	}
 }
 
+/* Warps 1 and 2 of four return; the others meet in a barrier that counts all 128 threads, and once
+ * more in one that counts them alone. */
+static void count_of_warps_that_exited(void **state)
+{
+	static const char text[] =
+		"define void @k(ptr %out) \"tally.kernel\" {\n" LINEAR "  %warp = lshr i32 %t, 5\n"
+		"  %next = add i32 %warp, 1\n"
+		"  %in = and i32 %next, 2\n"
+		"  %go = icmp eq i32 %in, 0\n"
+		"  br i1 %go, label %meet, label %done\n"
+		"meet:\n"
+		"  %c = call i32 @tally.barrier.popc(i32 3, i32 128, i1 true)\n"
+		"  %d = call i32 @tally.barrier.popc(i32 3, i32 64, i1 true)\n"
+		"  %s = add i32 %c, %d\n"
+		"  store i32 %s, ptr %to, align 4\n"
+		"  br label %done\n"
+		"done:\n"
+		"  ret void\n"
+		"}\n";
+	uint32_t out[128] = {0}, *params = out;
+
+	assert_int_equal(run(text, 128, 1, 1, &params, 0, NULL), TALLY_CPU_OK);
+	for (uint32_t t = 0; t < 128; t++)
+		assert_int_equal(out[t], (t / 32 + 1) & 2 ? 0 : 128);
+}
+
 /* Half of the block waits in barrier 1, the other in barrier 2, each for all. */
 static void deadlock_is_reported(void **state)
 {
@@ -344,6 +370,7 @@ int main(void)
 		cmocka_unit_test(reductions),
 		cmocka_unit_test(named_with_counts),
 		cmocka_unit_test(producer_and_consumer),
+		cmocka_unit_test(count_of_warps_that_exited),
 		cmocka_unit_test(deadlock_is_reported),
 		cmocka_unit_test(polling_with_pauses),
 	};

@@ -87,10 +87,11 @@ static bool collect(struct tally_cpu_worker *worker, unsigned warps, struct barr
 
 /*
  * Whether `barrier` is complete, and with how many warps: with a count the first warps that make it
- * up are released, since the same barrier may serve another group of warps at the same time.
+ * up are released, since the same barrier may serve another group of warps at the same time. Warps
+ * that have exited count with `exited` only.
  */
 static bool complete(const struct tally_cpu_worker *worker, unsigned id,
-		     const struct barrier *barrier, unsigned warps, unsigned *taken)
+		     const struct barrier *barrier, unsigned warps, bool exited, unsigned *taken)
 {
 	uint32_t threads = 0;
 
@@ -104,7 +105,7 @@ static bool complete(const struct tally_cpu_worker *worker, unsigned id,
 				return false;
 			continue;
 		}
-		if (there)
+		if (there || (exited && !live))
 			threads += (there & live) == live ? TALLY_CPU_WARP
 							  : (uint32_t)__builtin_popcount(there);
 		if (threads >= barrier->count) {
@@ -149,7 +150,7 @@ static void release(struct tally_cpu_worker *worker, unsigned id, const struct b
 	}
 }
 
-bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps)
+bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps, bool exited)
 {
 	struct barrier barriers[TALLY_CPU_BARRIERS];
 	bool any = false;
@@ -164,7 +165,8 @@ bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps)
 	for (unsigned id = 0; id < TALLY_CPU_BARRIERS; id++) {
 		unsigned taken;
 
-		if (!barriers[id].used || !complete(worker, id, &barriers[id], warps, &taken))
+		if (!barriers[id].used ||
+		    !complete(worker, id, &barriers[id], warps, exited, &taken))
 			continue;
 		release(worker, id, &barriers[id], taken);
 		any = true;

@@ -50,6 +50,8 @@ struct tally_cpu_worker {
 	/* Lanes that arrived at a barrier without waiting, and whether any did in this block. */
 	uint32_t arrived[TALLY_CPU_BARRIERS][TALLY_CPU_MAX_WARPS];
 	bool any_arrived;
+
+	unsigned polls; /* looks at memory in vain, by threads that let nobody of the block run */
 };
 
 extern const struct tally_cpu_services tally_cpu_services;
@@ -85,8 +87,10 @@ bool tally_cpu_resolve_warp(struct tally_cpu_worker *worker, struct tally_cpu_wa
 /* Carries out the matrix operation that the lanes of `set` are in (matrix.c). */
 void tally_cpu_resolve_matrix(struct tally_cpu_thread *threads, uint32_t set);
 
-/* Releases the barriers that are complete (barrier.c); returns whether there were any. */
-bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps);
+/* Releases the barriers that are complete (barrier.c); returns whether there were any. With
+ * `exited` a barrier with a count does not wait for warps that have exited. As nobody knows which
+ * warps a count means, that is for when nothing moves otherwise. */
+bool tally_cpu_release_barriers(struct tally_cpu_worker *worker, unsigned warps, bool exited);
 
 /* "barrier 3", "a shuffle": for messages. */
 const char *tally_cpu_operation_name(uint32_t operation);

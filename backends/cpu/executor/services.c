@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels call in the executor: the table, and its small members. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -68,6 +69,17 @@ static bool is_local(struct tally_cpu_block *block, const void *address)
 	return (p >= low && p < high) || tally_cpu_arena_holds(worker_of(block), address);
 }
 
+/* The block that is polled for may have to run on this processor. */
+static void rest(struct tally_cpu_block *block)
+{
+	enum { PATIENCE = 64 };
+
+	if (++worker_of(block)->polls % PATIENCE)
+		__builtin_ia32_pause();
+	else
+		sched_yield();
+}
+
 const struct tally_cpu_services tally_cpu_services = {
 	.frame = tally_cpu_arena_frame,
 	.fault = fault,
@@ -86,4 +98,5 @@ const struct tally_cpu_services tally_cpu_services = {
 			TALLY_CPU_MATH_LIST(MATH_ENTRY)
 #undef MATH_ENTRY
 		},
+	.rest = rest,
 };

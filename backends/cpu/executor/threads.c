@@ -5,6 +5,7 @@
  * all wait for other warps. Then barriers are released, and so on. When nothing moves the block is
  * deadlocked, which is found here rather than waited for.
  */
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -141,44 +142,60 @@ static void deadlock(struct tally_cpu_worker *worker, unsigned warps)
 	}
 }
 
-/* Nothing moves but threads that poll: what they poll for is another block's doing, so this worker
- * gives the processor away for a moment. */
-static void rest_while_polling(void)
+/* Nothing moves but threads that poll: what they poll for may be another block's doing, so this
+ * worker gives the processor away, and after some turns for longer. */
+static void rest_while_polling(unsigned turns)
 {
+	enum { OWN = 2, OTHERS = 16 };
 	struct timespec moment = {.tv_nsec = 1000};
 
-	nanosleep(&moment, NULL);
+	if (turns > OTHERS)
+		nanosleep(&moment, NULL);
+	else if (turns > OWN)
+		sched_yield();
 }
 
-/* One turn through all warps after the first; false when no thread is left. */
-static bool turn(struct tally_cpu_worker *worker, unsigned warps)
+/* Runs what can run of a warp; returns whether that changed anything but for threads that polled
+ * and do again. */
+static bool advance(struct tally_cpu_worker *worker, unsigned index)
 {
-	bool released = tally_cpu_release_barriers(worker, warps), moved = released, live = false;
+	struct tally_cpu_warp *warp = &worker->warps[index];
+	uint32_t polling = warp->yielding, others = warp->run;
 
+	warp->run |= polling;
+	warp->yielding = 0;
+	settle(worker, warp, worker->threads + index * TALLY_CPU_WARP);
+	return others || warp->yielding != polling;
+}
+
+/* One turn through all warps after the first; false when no thread is left. `vain` counts turns in
+ * which threads polled and nothing else happened. */
+static bool turn(struct tally_cpu_worker *worker, unsigned warps, unsigned *vain)
+{
+	bool released = tally_cpu_release_barriers(worker, warps, false), ran = false, live = false;
+
+	*vain = released ? 0 : *vain + 1;
 	for (unsigned w = 0; w < warps; w++) {
 		struct tally_cpu_warp *warp = &worker->warps[w];
 
-		if (warp->yielding) {
-			warp->run |= warp->yielding;
-			warp->yielding = 0;
-		}
-		if (warp->run) {
-			moved = true;
-			settle(worker, warp, worker->threads + w * TALLY_CPU_WARP);
+		if (warp->run | warp->yielding) {
+			ran = true;
+			if (advance(worker, w))
+				*vain = 0;
 		}
 		live |= warp->live != 0;
 	}
-	if (live && !moved)
+	if (live && !released && !ran && !tally_cpu_release_barriers(worker, warps, true))
 		deadlock(worker, warps);
-	if (live && !released)
-		rest_while_polling();
+	if (live)
+		rest_while_polling(*vain);
 	return live;
 }
 
 void tally_cpu_run_threads(struct tally_cpu_worker *worker, const struct tally_cpu_kernel *kernel,
 			   const void *params)
 {
-	unsigned warps = (worker->block.threads + TALLY_CPU_WARP - 1) / TALLY_CPU_WARP;
+	unsigned warps = (worker->block.threads + TALLY_CPU_WARP - 1) / TALLY_CPU_WARP, vain = 0;
 
 	if (worker->block.threads > TALLY_CPU_MAX_THREADS)
 		tally_cpu_fail(worker, TALLY_CPU_ILLEGAL, "a block of %u threads",
@@ -197,6 +214,6 @@ void tally_cpu_run_threads(struct tally_cpu_worker *worker, const struct tally_c
 	}
 	for (unsigned w = 0; w < warps; w++)
 		start_lanes(worker, kernel, params, w);
-	while (turn(worker, warps))
+	while (turn(worker, warps, &vain))
 		;
 }

@@ -73,6 +73,8 @@ bool cpu_make_threads(struct cpu_lowering *l);
 void cpu_mark_params(struct cpu_lowering *l, struct cpu_kernel *kernel);
 /* shared.c: shared variables become places in the block's shared memory. */
 bool cpu_place_shared(struct cpu_lowering *l);
+/* polls.c: a loop that waits for memory to change lets others run with every turn. */
+bool cpu_yield_in_polls(struct cpu_lowering *l);
 /* local.c: private memory below 4 GiB for kernels that keep its addresses in 32 bits. */
 bool cpu_place_local(struct cpu_lowering *l);
 /* addresses.c: integer address arithmetic becomes pointers that loops can be vectorised over. */

@@ -217,6 +217,7 @@ static const struct {
 	{"contexts", cpu_thread_contexts},
 	{"threads", cpu_make_threads},
 	{"simplify", simplify},
+	{"polls", cpu_yield_in_polls},
 	{"local", cpu_place_local},
 	{"shared", cpu_place_shared},
 	{"entries", make_entries},

@@ -116,7 +116,7 @@ static const char *check_suspension(LLVMValueRef thread, LLVMValueRef call)
 		return "a barrier or warp operation with a run-time id, count or mask";
 	word = LLVMConstIntGetZExtValue(LLVMGetOperand(head, 0));
 	if ((word & 0xff) == TALLY_CPU_YIELD)
-		return "tally.nanosleep";
+		return "a pause, or a loop that waits for memory that its block may write";
 	if ((word & 0xff) >= TALLY_CPU_ACTIVE_MASK)
 		return "a warp operation";
 	if ((word & 0xff) == TALLY_CPU_BARRIER_ARRIVE)
