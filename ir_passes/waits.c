@@ -116,7 +116,8 @@ static bool follows(const struct tally_waits *w, size_t ring, LLVMValueRef value
 	if (w->rules->look(w, value))
 		return true;
 	/* What an address was computed from decides where to look, not what is seen. */
-	if (LLVMIsALoadInst(value) || LLVMIsAAtomicRMWInst(value) || LLVMIsAAtomicCmpXchgInst(value))
+	if (LLVMIsALoadInst(value) || LLVMIsAAtomicRMWInst(value) ||
+	    LLVMIsAAtomicCmpXchgInst(value))
 		return false;
 	for (int k = 0; k < LLVMGetNumOperands(value); k++)
 		if (follows(w, ring, LLVMGetOperand(value, (unsigned)k), visited))

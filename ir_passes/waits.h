@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loops that end only when memory changes: a ring of blocks that changes nothing itself, left
- * because of what was read in it. What counts as a read that somebody else makes come out otherwise,
- * and as no change, is said by rules: another block of the grid, or another thread of this one.
+ * because of what was read in it. What counts as a read that somebody else makes come out
+ * otherwise, and as no change, is said by rules: another block of the grid, or another thread of
+ * this one.
  */
 #ifndef TALLY_IR_PASSES_WAITS_H
 #define TALLY_IR_PASSES_WAITS_H

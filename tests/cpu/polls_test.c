@@ -14,8 +14,8 @@
 
 enum { THREADS = 64, SECONDS = 20 };
 
-/* Every kernel is k(ptr out, ptr word): `%t` is the thread, `%to` its word of out, `%word` a word of
- * global memory that is 0 at first, `@shared` one of shared memory that nobody has written. */
+/* Every kernel is k(ptr out, ptr word): `%t` is the thread, `%to` its word of out, `%word` a word
+ * of global memory that is 0 at first, `@shared` one of shared memory that nobody has written. */
 #define BEGIN                                                                                      \
 	"@shared = internal addrspace(3) global i32 undef, align 4\n"                              \
 	"define void @k(ptr %out, ptr %word) \"tally.kernel\" {\n"                                 \
@@ -86,16 +86,13 @@ static const struct {
 } cases[] = {
 	{"a volatile word of global memory, no barrier",
 	 BEGIN WAIT_FOR_LAST "poll:\n"
-			     "  %v = load volatile i32, ptr %word, align 4\n" GOT
-			     "tell:\n"
+			     "  %v = load volatile i32, ptr %word, align 4\n" GOT "tell:\n"
 			     "  store volatile i32 9, ptr %word, align 4\n"
 			     "  br label %done\n" DONE,
 	 TALLY_CPU_COROUTINE, 1, nine_in_first},
 	{"a word of shared memory, behind a barrier",
-	 BEGIN "  store i32 0, ptr addrspace(3) @shared, align 4\n" BARRIER WAIT_FOR_LAST
-	       "poll:\n"
-	       "  %v = load volatile i32, ptr addrspace(3) @shared, align 4\n" GOT
-	       "tell:\n"
+	 BEGIN "  store i32 0, ptr addrspace(3) @shared, align 4\n" BARRIER WAIT_FOR_LAST "poll:\n"
+	       "  %v = load volatile i32, ptr addrspace(3) @shared, align 4\n" GOT "tell:\n"
 	       "  store volatile i32 9, ptr addrspace(3) @shared, align 4\n"
 	       "  br label %done\n" DONE,
 	 TALLY_CPU_COROUTINE, 1, nine_in_first},
@@ -127,8 +124,8 @@ static const struct {
 	       "  store atomic i32 0, ptr %word syncscope(\"device\") release, align 4\n"
 	       "  br label %done\n" DONE,
 	 TALLY_CPU_COROUTINE, 1, turn_of_warp},
-	{"thread 0 for another block, nobody writes meanwhile",
-	 BEGIN WAIT_FOR_BLOCK("%first", ""), TALLY_CPU_REGIONS, 3, seven},
+	{"thread 0 for another block, nobody writes meanwhile", BEGIN WAIT_FOR_BLOCK("%first", ""),
+	 TALLY_CPU_REGIONS, 3, seven},
 	{"thread 0 alone tells and waits",
 	 BEGIN "  %ty = add i32 %t, %y\n"
 	       "  %minus = sub i32 0, %z\n"
@@ -186,14 +183,14 @@ static void waits_end(void **state)
 		if ((kernel->flags & ways) != cases[k].flags)
 			fail_msg("%s: runs as %u", cases[k].name, kernel->flags & ways);
 		alarm(SECONDS); /* rather than for ever */
-		assert_int_equal(cpu_test_run(&image,
-					      &(struct cpu_test_launch){
-						      .kernel = "k",
-						      .grid = {cases[k].blocks, 1, 1},
-						      .block = {THREADS, 1, 1},
-						      .params = &params},
-					      NULL),
-				 TALLY_CPU_OK);
+		assert_int_equal(
+			cpu_test_run(&image,
+				     &(struct cpu_test_launch){.kernel = "k",
+							       .grid = {cases[k].blocks, 1, 1},
+							       .block = {THREADS, 1, 1},
+							       .params = &params},
+				     NULL),
+			TALLY_CPU_OK);
 		alarm(0);
 		for (uint32_t t = 0; t < THREADS; t++)
 			if (out[t] != cases[k].expected(t))

@@ -291,18 +291,17 @@ static void build_suspension(struct cpu_lowering *l, LLVMValueRef thread)
 {
 	LLVMTypeRef type = LLVMFunctionType(l->void_type, NULL, 0, 0);
 	LLVMValueRef suspend = LLVMGetNamedFunction(l->module, "tally.cpu.suspend");
-	LLVMValueRef offset =
-		LLVMConstInt(l->i64, offsetof(struct tally_cpu_thread, operation), 0);
-	LLVMValueRef head = LLVMBuildInBoundsGEP2(
-		l->builder, l->i8, LLVMGetParam(thread, CPU_THREAD), &offset, 1, "");
+	LLVMValueRef offset = LLVMConstInt(l->i64, offsetof(struct tally_cpu_thread, operation), 0);
+	LLVMValueRef head = LLVMBuildInBoundsGEP2(l->builder, l->i8,
+						  LLVMGetParam(thread, CPU_THREAD), &offset, 1, "");
 
 	if (!suspend) {
 		suspend = LLVMAddFunction(l->module, "tally.cpu.suspend", type);
 		tally_add_attribute(suspend, "convergent", 0);
 		tally_add_attribute(suspend, "nounwind", 0);
 	}
-	LLVMSetAlignment(
-		LLVMBuildStore(l->builder, LLVMConstInt(l->i64, TALLY_CPU_YIELD, 0), head), 8);
+	LLVMSetAlignment(LLVMBuildStore(l->builder, LLVMConstInt(l->i64, TALLY_CPU_YIELD, 0), head),
+			 8);
 	LLVMBuildCall2(l->builder, type, suspend, NULL, 0, "");
 }
 
@@ -316,8 +315,8 @@ static void build_rest(struct cpu_lowering *l, LLVMValueRef thread)
 	LLVMBuildCall2(l->builder, type, rest, &block, 1, "");
 }
 
-/* Gives way in front of another turn of the loop that `block` may leave. The block's end stays where
- * its successors' phis know it. */
+/* Gives way in front of another turn of the loop that `block` may leave. The block's end stays
+ * where its successors' phis know it. */
 static void give_way(struct polls *p, size_t index)
 {
 	struct cpu_lowering *l = p->l;
