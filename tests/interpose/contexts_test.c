@@ -52,6 +52,44 @@ static void handles_come_again_in_other_contexts(void **state)
 	OK(cuCtxSetCurrent(context));
 }
 
+static _Atomic bool enough;
+
+static void *come_and_go(void *unused)
+{
+	CUcontext own;
+
+	(void)unused;
+	for (unsigned round = 0; round < 30; round++) {
+		OK(cuCtxCreate_v2(&own, 0, device->ordinal));
+		use_kernels(round);
+		OK(cuCtxDestroy_v2(own));
+	}
+	atomic_store(&enough, true);
+	return NULL;
+}
+
+/* Who waits for everything does so while contexts come and go; sanitizers see to it. */
+static void contexts_end_while_all_are_waited_for(void **state)
+{
+	pthread_t thread;
+	CUdeviceptr some;
+	CUstream stream;
+	struct chain c;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	pthread_create(&thread, NULL, come_and_go, NULL);
+	for (uint32_t i = 0; !atomic_load(&enough); i++) {
+		chain_step(&c, i, 5, false);
+		OK(cuMemAlloc_v2(&some, 64));
+		OK(cuMemFree_v2(some));
+	}
+	pthread_join(thread, NULL);
+	OK(cuStreamSynchronize(stream));
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(stream));
+}
+
 /* Also where nothing of it was ever launched. */
 static void modules_end_with_a_context_without_launches(void **state)
 {
@@ -226,6 +264,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_graph_follows_itself_from_thread_to_thread),
 		cmocka_unit_test(ended_threads_leave_nothing),
 		cmocka_unit_test(handles_come_again_in_other_contexts),
+		cmocka_unit_test(contexts_end_while_all_are_waited_for),
 		cmocka_unit_test(modules_end_with_a_context_without_launches),
 		cmocka_unit_test(a_reset_ends_the_primary_context),
 	};

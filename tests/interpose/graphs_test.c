@@ -313,6 +313,56 @@ static void a_stream_begins_with_a_capture(void **state)
 	}
 }
 
+static CUgraphExec make_exec(struct chain *c, uint32_t first, uint32_t us)
+{
+	CUgraphNode nodes[NODES];
+	CUgraph graph = make_graph(c, first, us, nodes);
+	CUgraphExec exec;
+
+	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+	OK(cuGraphDestroy(graph));
+	return exec;
+}
+
+/* While threads are kept in launches of one graph, others can be made, changed and destroyed. */
+static void a_stopped_graph_is_nobody_elses_business(void **state)
+{
+	struct launching l[2];
+	pthread_t threads[2];
+	CUgraphExec another;
+	CUstream streams[2];
+	struct chain c;
+
+	for (unsigned i = 0; i < 2; i++)
+		OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+	chain_open(&c, streams[0]);
+	another = make_exec(&c, 10, 5);
+	l[0].exec = l[1].exec = make_exec(&c, 10, LONG_US);
+	for (unsigned i = 0; i < 2; i++) {
+		l[i].stream = streams[i];
+		pthread_create(&threads[i], NULL, launch_graph, &l[i]);
+	}
+	while (chain_ran(&c) < BLOCKS)
+		usleep(100);
+	tally_client_set_active(rival, true);
+	settled(&c);
+	/* Whatever of these waited would wait for the last line of this. */
+	OK(cuGraphExecDestroy(another));
+	another = make_exec(&c, 20, 5);
+	OK(cuGraphExecDestroy(another));
+	tally_client_set_active(rival, false);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_join(threads[i], NULL);
+		OK(l[i].result);
+		chain_expect_graph(&c, 10);
+	}
+	OK(cuGraphExecDestroy(l[0].exec));
+	OK(cuCtxSynchronize());
+	chain_check(&c);
+	for (unsigned i = 0; i < 2; i++)
+		OK(cuStreamDestroy_v2(streams[i]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +372,7 @@ int main(void)
 		cmocka_unit_test(functions_of_graphs_may_wait_for_the_launcher),
 		cmocka_unit_test(captures_are_left_alone),
 		cmocka_unit_test(a_stream_begins_with_a_capture),
+		cmocka_unit_test(a_stopped_graph_is_nobody_elses_business),
 	};
 
 	return cmocka_run_group_tests(tests, steps_setup, NULL);

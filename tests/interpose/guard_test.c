@@ -119,48 +119,6 @@ static void CUDA_CB host_function(void *data)
 	atomic_fetch_add(&call->count, 1);
 }
 
-static void CUDA_CB wait_for_launcher(void *flag)
-{
-	while (!atomic_load((_Atomic bool *)flag))
-		usleep(100);
-}
-
-/* What runs waits for the very thread that launches: it gets through, however much it launches
- * first, in every way there is. */
-static void the_launcher_may_be_waited_for(void **state)
-{
-	static _Atomic bool launched;
-	CUstream stream;
-	struct chain c;
-
-	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	chain_open(&c, stream);
-	for (unsigned way = 0; way < 3; way++) {
-		atomic_store(&launched, false);
-		for (unsigned i = 0; i < 3; i++)
-			chain_step(&c, i, 5, false);
-		if (way == 0)
-			OK(cuLaunchHostFunc(stream, wait_for_launcher, &launched));
-		else
-			OK(cuStreamWaitValue32_v2(stream, memory, way, CU_STREAM_WAIT_VALUE_EQ));
-		/* More than a log or a stream's marks hold. */
-		for (unsigned i = 0; i < 200; i++) {
-			chain_step(&c, i, 5, i % 2);
-			if (i % 8 == 0)
-				OK(cuMemcpyDtoDAsync_v2(other + 64, other, 16, stream));
-		}
-		atomic_store(&launched, true);
-		/* The device's memory is the host's: a store, as the program would do it. */
-		*(volatile uint32_t *)(uintptr_t)memory = way;
-		OK(cuStreamSynchronize(stream));
-		/* And what comes later can be stopped again. */
-		chain_step(&c, 1, 5, false);
-		OK(cuStreamSynchronize(stream));
-	}
-	chain_check(&c);
-	OK(cuStreamDestroy_v2(stream));
-}
-
 /* Copies, events and host functions see exactly what was launched before them. */
 static void fences_keep_order(void **state)
 {
@@ -459,7 +417,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(legacy_stream_orders),
 		cmocka_unit_test(per_thread_streams),
 		cmocka_unit_test(fences_keep_order),
-		cmocka_unit_test(the_launcher_may_be_waited_for),
 		cmocka_unit_test(stopped_for_long),
 		cmocka_unit_test(legacy_copy_waits_for_stopped),
 		cmocka_unit_test(unloading_finishes_what_was_stopped),

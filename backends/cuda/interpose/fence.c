@@ -5,6 +5,7 @@
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/waits.h"
 
 /* The first argument, a graph or a kernel; where it is memory it says nothing. */
 #define FIRST(argument, ...) argument
@@ -68,23 +69,37 @@ static void after(struct tally_stream *s, bool synchronous)
 		tally_activity_settle(s->context->device);
 }
 
-/* What may make the device wait until the program has done something. */
-static bool may_wait(enum tally_hook hook)
+/* What a call has to do with work that may wait for the program (waits.h). */
+enum spread { NOTHING, MAY_WAIT, RECORDS, ALLOCATES };
+
+#define BOTH(symbol, what) [TALLY_HOOK_##symbol] = (what), [TALLY_HOOK_##symbol##_ptsz] = (what)
+static const uint8_t spreads[TALLY_HOOK_COUNT] = {
+	BOTH(cuLaunchHostFunc, MAY_WAIT),
+	BOTH(cuStreamAddCallback, MAY_WAIT),
+	BOTH(cuStreamWaitValue32, MAY_WAIT),
+	BOTH(cuStreamWaitValue32_v2, MAY_WAIT),
+	BOTH(cuStreamWaitValue64, MAY_WAIT),
+	BOTH(cuStreamWaitValue64_v2, MAY_WAIT),
+	BOTH(cuStreamBatchMemOp, MAY_WAIT),
+	BOTH(cuStreamBatchMemOp_v2, MAY_WAIT),
+	BOTH(cuWaitExternalSemaphoresAsync, MAY_WAIT),
+	BOTH(cuEventRecord, RECORDS),
+	BOTH(cuEventRecordWithFlags, RECORDS),
+	BOTH(cuMemAllocAsync, ALLOCATES),
+	BOTH(cuMemAllocFromPoolAsync, ALLOCATES),
+};
+
+/* The driver took the call. `s`: NULL where Tally keeps out. */
+static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t first)
 {
-	switch (hook) {
-#define BOTH(symbol)                                                                               \
-	case TALLY_HOOK_##symbol:                                                                  \
-	case TALLY_HOOK_##symbol##_ptsz
-		BOTH(cuLaunchHostFunc)
-		    : BOTH(cuStreamAddCallback)
-		    : BOTH(cuStreamWaitValue32)
-		    : BOTH(cuStreamWaitValue32_v2)
-		    : BOTH(cuStreamWaitValue64)
-		    : BOTH(cuStreamWaitValue64_v2)
-		    : BOTH(cuStreamBatchMemOp) : BOTH(cuStreamBatchMemOp_v2) : return true;
-	default:
-		return false;
-	}
+	if (spreads[hook] == MAY_WAIT)
+		tally_waits_begin(s);
+	else if (spreads[hook] == RECORDS && s)
+		tally_waits_recorded((CUevent)first, s);
+	else if (spreads[hook] == ALLOCATES && s)
+		tally_waits_allocated(s);
+	else if (s)
+		tally_waits_behind(s); /* others may be behind this one */
 }
 
 #define ENQUEUE(symbol, per_thread, work, synchronous, stream_, bytes_, parameters, arguments)     \
@@ -101,9 +116,8 @@ static bool may_wait(enum tally_hook hook)
 				    synchronous);                                                  \
 		result = TALLY_REAL(symbol) arguments;                                             \
 		tally_queue_leave(&piece, result == CUDA_SUCCESS);                                 \
-		if (!result && tally_mode == TALLY_ON && tally_process.config.guards &&            \
-		    may_wait(TALLY_HOOK_##symbol))                                                 \
-			tally_queue_waits(record);                                                 \
+		if (!result && tally_mode == TALLY_ON && tally_process.config.guards)              \
+			spread_waits(TALLY_HOOK_##symbol, record, WHAT(FIRST arguments));          \
 		after(record, synchronous);                                                        \
 		tally_leave();                                                                     \
 		return result;                                                                     \

@@ -8,6 +8,7 @@
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/waits.h"
 
 #define MOST_NODES   65536
 #define MOST_DEPTH   8 /* child graphs in child graphs */
@@ -42,7 +43,9 @@ struct exec {
 	CUgraphExec handle;
 	struct exec *next;
 	CUcontext context;
+	unsigned users;	      /* the table and who holds or waits for the lock: the table's lock */
 	pthread_mutex_t lock; /* what follows; held during a launch */
+	bool gone;	      /* it is in the table no more */
 	struct list list;
 	CUevent end;   /* behind the last launch */
 	uint32_t last; /* that launch's stream, by its number: handles are used again, and each
@@ -75,21 +78,6 @@ static struct exec **place_of(CUgraphExec handle)
 	return place;
 }
 
-/* The record with its lock held, or NULL. */
-static struct exec *find(CUgraphExec handle)
-{
-	struct exec *e;
-
-	pthread_mutex_lock(&lock);
-	e = *place_of(handle);
-	if (e)
-		pthread_mutex_lock(&e->lock);
-	pthread_mutex_unlock(&lock);
-	return e;
-}
-
-/* --- reading --- */
-
 static void list_free(struct list *l)
 {
 	for (size_t i = 0; i < l->count; i++)
@@ -98,6 +86,49 @@ static void list_free(struct list *l)
 	free(l->nodes);
 	*l = (struct list){0};
 }
+
+/* One user less: the last one frees it. No lock held. */
+static void leave(struct exec *e)
+{
+	unsigned left;
+
+	pthread_mutex_lock(&lock);
+	left = --e->users;
+	pthread_mutex_unlock(&lock);
+	if (left)
+		return;
+	list_free(&e->list);
+	pthread_mutex_destroy(&e->lock);
+	free(e);
+}
+
+static void done(struct exec *e)
+{
+	pthread_mutex_unlock(&e->lock);
+	leave(e);
+}
+
+/* The record with its lock held until done(), or NULL. Whoever launches it may have it for as long
+ * as the program is stopped: nobody waits for that with the table's lock. */
+static struct exec *find(CUgraphExec handle)
+{
+	struct exec *e;
+
+	pthread_mutex_lock(&lock);
+	e = *place_of(handle);
+	if (e)
+		e->users++;
+	pthread_mutex_unlock(&lock);
+	if (!e)
+		return NULL;
+	pthread_mutex_lock(&e->lock);
+	if (!e->gone)
+		return e;
+	done(e);
+	return NULL;
+}
+
+/* --- reading --- */
 
 static struct node *add(struct list *l, CUgraphNodeType type)
 {
@@ -235,7 +266,6 @@ static bool read_node(struct list *l, CUgraphNode handle, unsigned depth)
 		return n && !TALLY_DRIVER(cuGraphMemsetNodeGetParams)(handle, &n->fill);
 	case CU_GRAPH_NODE_TYPE_HOST:
 		n = add(l, type);
-		tally_queue_waits(NULL);
 		return n && !TALLY_DRIVER(cuGraphHostNodeGetParams)(handle, &n->host);
 	case CU_GRAPH_NODE_TYPE_EMPTY:
 		return true;
@@ -359,6 +389,45 @@ static CUcontext only_context(void)
 	return context;
 }
 
+/* Nodes that may wait for the program, and events that are recorded, matter however the graph is
+ * launched. */
+static void look_for_waits(CUgraph graph, unsigned depth)
+{
+	CUgraphNode *nodes = NULL;
+	CUgraphNodeType type;
+	size_t count = 0;
+	CUgraph child;
+	CUevent event;
+
+	if (!TALLY_DRIVER(cuGraphGetNodes)(graph, NULL, &count) && count)
+		nodes = calloc(count, sizeof *nodes);
+	if (!nodes || TALLY_DRIVER(cuGraphGetNodes)(graph, nodes, &count))
+		count = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (TALLY_DRIVER(cuGraphNodeGetType)(nodes[i], &type))
+			continue;
+		switch (type) {
+		case CU_GRAPH_NODE_TYPE_HOST:
+		case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
+			tally_waits_begin(NULL);
+			break;
+		case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+			if (!TALLY_DRIVER(cuGraphEventRecordNodeGetEvent)(nodes[i], &event))
+				tally_waits_in_graph(event);
+			break;
+		case CU_GRAPH_NODE_TYPE_GRAPH:
+			if (depth < MOST_DEPTH &&
+			    !TALLY_DRIVER(cuGraphChildGraphNodeGetGraph)(nodes[i], &child))
+				look_for_waits(child, depth + 1);
+			break;
+		default:
+			break;
+		}
+	}
+	free(nodes);
+}
+
 static bool read(struct list *l, CUgraph graph)
 {
 	*l = (struct list){.chain = true};
@@ -379,18 +448,15 @@ static bool reads_graphs(void)
 
 /* --- the lives of executable graphs --- */
 
-/* For whoever found the record before it was taken out of the table. */
-static void wait_for_users(struct exec *e)
+/* It was taken out of the table: when this returns whoever had found it before is through, and the
+ * table's share is given up. `event`: it is still there. */
+static void end(struct exec *e, bool event)
 {
 	pthread_mutex_lock(&e->lock);
-	pthread_mutex_unlock(&e->lock);
-}
-
-static void release(struct exec *e)
-{
-	list_free(&e->list);
-	pthread_mutex_destroy(&e->lock);
-	free(e);
+	e->gone = true;
+	if (event && e->end)
+		TALLY_DRIVER(cuEventDestroy_v2)(e->end);
+	done(e);
 }
 
 static void destroyed(CUgraphExec handle)
@@ -403,12 +469,8 @@ static void destroyed(CUgraphExec handle)
 	if (e)
 		*place = e->next;
 	pthread_mutex_unlock(&lock);
-	if (!e)
-		return;
-	wait_for_users(e);
-	if (e->end)
-		TALLY_DRIVER(cuEventDestroy_v2)(e->end);
-	release(e);
+	if (e)
+		end(e, true);
 }
 
 void tally_graphs_forget(CUcontext context)
@@ -430,8 +492,7 @@ void tally_graphs_forget(CUcontext context)
 	/* The event went, or goes, with the context. */
 	while ((e = ended)) {
 		ended = e->next;
-		wait_for_users(e);
-		release(e);
+		end(e, false);
 	}
 }
 
@@ -441,6 +502,8 @@ static void instantiated(CUgraphExec handle, CUgraph graph)
 	struct exec *e;
 	struct list l;
 
+	if (tally_process.config.guards)
+		look_for_waits(graph, 0);
 	if (!context || !read(&l, graph))
 		return;
 	e = calloc(1, sizeof *e);
@@ -450,6 +513,7 @@ static void instantiated(CUgraphExec handle, CUgraph graph)
 	}
 	e->handle = handle;
 	e->context = context;
+	e->users = 1;
 	e->list = l;
 	pthread_mutex_init(&e->lock, NULL);
 	destroyed(handle); /* one that ended unseen */
@@ -466,7 +530,7 @@ static void changed(CUgraphExec handle)
 	if (!e)
 		return;
 	list_free(&e->list);
-	pthread_mutex_unlock(&e->lock);
+	done(e);
 }
 
 /* The nodes do what those of `graph` do. */
@@ -483,7 +547,7 @@ static void updated(CUgraphExec handle, CUgraph graph)
 	 * off): it stays whole. */
 	if (readable && !read(&e->list, graph))
 		e->list = (struct list){0};
-	pthread_mutex_unlock(&e->lock);
+	done(e);
 }
 
 /* --- launching --- */
@@ -579,6 +643,8 @@ static void follow_last(struct tally_stream *s, struct exec *e)
 	/* What was stopped and is started again comes behind the event. */
 	tally_drain_context(s->context);
 	TALLY_DRIVER(cuStreamWaitEvent)(s->handle, e->end, 0);
+	if (tally_waits_event(e->end))
+		tally_waits_begin(s);
 }
 
 static void remember_end(struct tally_stream *s, struct exec *e)
@@ -586,6 +652,7 @@ static void remember_end(struct tally_stream *s, struct exec *e)
 	if (!e->end && TALLY_DRIVER(cuEventCreate)(&e->end, CU_EVENT_DISABLE_TIMING))
 		return;
 	TALLY_DRIVER(cuEventRecord)(e->end, s->handle);
+	tally_waits_recorded(e->end, s);
 	e->last = s->number;
 }
 
@@ -610,7 +677,7 @@ bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, CUresult *re
 	tally_enter();
 	if (nodes)
 		remember_end(s, e);
-	pthread_mutex_unlock(&e->lock);
+	done(e);
 	return nodes;
 }
 
@@ -622,7 +689,7 @@ void tally_graph_launched(struct tally_stream *s, CUgraphExec handle)
 	if (!e)
 		return;
 	remember_end(s, e);
-	pthread_mutex_unlock(&e->lock);
+	done(e);
 }
 
 /* --- the hooks --- */

@@ -6,6 +6,7 @@
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
+#include "backends/cuda/interpose/waits.h"
 
 /* The packed parameters of cuLaunchKernel's `extra`, or NULL. */
 static const void *packed_of(void **extra)
@@ -67,7 +68,8 @@ static bool stoppable(struct tally_stream *s, struct way *w)
 	struct tally_plan *plan = &w->piece.plan;
 	const struct tally_configuration *c = plan->configuration;
 
-	if (!c || w->barred || !c->splits || tally_queue_behind(s))
+	/* Asked first: whatever runs whole here, others may be behind it. */
+	if (tally_waits_behind(s) || !c || w->barred || !c->splits)
 		return false;
 	if (plan->choice.level == TALLY_LEVEL_GATE) {
 		if (!tally_kernel_stoppable(c->kernel) || !tally_guard_unconfirmed(s))
@@ -298,7 +300,7 @@ static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kin
 			if (!result)                                                               \
 				tally_graph_launched(s, hGraph);                                   \
 			if (!result && atomic_load(&tally_process.waits))                          \
-				tally_queue_waits(s);                                              \
+				tally_waits_begin(s);                                              \
 		}                                                                                  \
 		if (guards)                                                                        \
 			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \

@@ -19,6 +19,7 @@
 #include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
+#include "backends/cuda/interpose/waits.h"
 #include "base/futex.h"
 
 #define STACK_BYTES (512 * 1024)
@@ -94,6 +95,7 @@ static void forked(void)
 	tally_links_forked();
 	tally_graphs_forked();
 	tally_streams_forked();
+	tally_waits_forked();
 	atomic_store(&tally_mode, TALLY_UNKNOWN);
 }
 

@@ -314,7 +314,7 @@ static void hold_back(struct tally_device *d, uint64_t ns)
 	tally_report_count(d->report, TALLY_COUNT_DEPTH_NS, tally_now() - began);
 }
 
-static bool has_words(struct tally_stream *s)
+bool tally_queue_has_words(struct tally_stream *s)
 {
 	struct tally_device *d = s->context->device;
 	bool has;
@@ -332,7 +332,8 @@ void tally_queue_enter(struct tally_stream *s, struct tally_piece *p, uint64_t n
 	struct tally_device *d = s->context->device;
 
 	/* A mark might land in the capture. */
-	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) || !has_words(s))
+	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) ||
+	    !tally_queue_has_words(s))
 		return;
 	if (!tally_line_empty(d) || !reserve(d, ns, false))
 		hold_back(d, ns);
@@ -410,28 +411,16 @@ void tally_queue_drain(struct tally_stream *s)
 	tally_unlock(d);
 }
 
-void tally_queue_waits(struct tally_stream *s)
+uint32_t tally_queue_mark(struct tally_stream *s)
 {
-	struct tally_device *d;
-
-	atomic_store(&tally_process.waits, true);
-	if (!s || atomic_load(&tally_process.captures) || !has_words(s))
-		return;
-	d = s->context->device;
-	tally_lock(d);
 	put_mark(s, atomic_exchange(&s->queue.open_ns, 0));
-	atomic_store(&s->queue.waits, s->queue.sequence);
-	tally_unlock(d);
+	return s->queue.sequence;
 }
 
-bool tally_queue_not_come(struct tally_stream *s, uint32_t number)
+bool tally_queue_not_come(const struct tally_stream *s, uint32_t number)
 {
 	const struct tally_words *words = s->guard->words;
 
-	if (!s->queue.lost &&
-	    (int32_t)(atomic_load_explicit(&words->mark, memory_order_acquire) - number) < 0)
-		return true;
-	/* Unless another one was put in meanwhile. */
-	atomic_compare_exchange_strong(&s->queue.waits, &number, 0);
-	return false;
+	return !s->queue.lost &&
+	       (int32_t)(atomic_load_explicit(&words->mark, memory_order_acquire) - number) < 0;
 }

@@ -30,27 +30,19 @@ struct tally_piece {
 void tally_queue_enter(struct tally_stream *stream, struct tally_piece *piece, uint64_t ns,
 		       bool measure);
 
-/* Whether the stream's mark of that number has not come. */
-bool tally_queue_not_come(struct tally_stream *stream, uint32_t mark);
-
 /* After it: `given` is whether the driver took it. */
 void tally_queue_leave(struct tally_piece *piece, bool given);
 
-/*
- * The stream was given something that may wait for the program itself: a host function, a wait for
- * a value in memory. What is launched behind it runs whole until it is over: a thread that launches
- * waits for guarded launches (their log is short, and nothing may follow them that cannot skip
- * itself), and must not when they wait for it. NULL: it is in a graph. No lock held.
- */
-void tally_queue_waits(struct tally_stream *stream);
+/* Whether the stream has its words in host memory, which marks need; makes them if not. No lock
+ * held. */
+bool tally_queue_has_words(struct tally_stream *stream);
 
-/* Whether such a thing is not known to be over. */
-static inline bool tally_queue_behind(struct tally_stream *stream)
-{
-	uint32_t mark = atomic_load_explicit(&stream->queue.waits, memory_order_acquire);
+/* Puts a mark behind what the stream was given and returns its number. It has its words, nothing is
+ * captured. Device lock held. */
+uint32_t tally_queue_mark(struct tally_stream *stream);
 
-	return mark && tally_queue_not_come(stream, mark);
-}
+/* Whether that mark has not come. */
+bool tally_queue_not_come(const struct tally_stream *stream, uint32_t mark);
 
 /* Reads the marks of all streams. Device lock held. */
 void tally_queue_look(struct tally_device *device);

@@ -73,9 +73,12 @@ struct tally_queue {
 	uint32_t sequence;	  /* of the last mark */
 	unsigned first, count;
 	struct tally_mark marks[TALLY_MARKS];
-	_Atomic bool lost;	/* the driver reported an error: nothing is counted any more */
-	bool late;		/* it ended, and marks may still come */
-	_Atomic uint32_t waits; /* the mark behind something that may wait for the program; or 0 */
+	_Atomic bool lost; /* the driver reported an error: nothing is counted any more */
+	bool late;	   /* it ended, and marks may still come */
+	/* Behind something that may wait for the program (waits.h): its last mark, or 0; and
+	 * whether there is more of it, behind which no mark could be put. */
+	_Atomic uint32_t waits;
+	_Atomic bool unmarked;
 };
 
 enum tally_stream_kind {
