@@ -17,6 +17,7 @@ struct lower_options {
 	struct tally_pass_options passes;
 	struct tally_lower_options lower;
 	bool list, classify, keep_going;
+	bool opaque;	  /* --transform opaque: machine code, nothing is lifted */
 	unsigned timeout; /* seconds; 0: none */
 	unsigned memory;  /* MiB; 0: no limit */
 };
@@ -32,6 +33,11 @@ bool lower_list(const char *path, const void *data, size_t size, struct tally_er
 /* lower_classify.c: prints of each kernel which transforms it takes and what its blocks and warps
  * need of each other. Transforms the module. */
 bool lower_classify(LLVMModuleRef module, struct tally_error *error);
+
+/* lower_opaque.c: appends the machine code for the target that `input` holds, with guards in its
+ * kernels. */
+bool lower_opaque(const struct lower_options *options, const struct tally_buffer *input,
+		  struct tally_buffer *out, struct tally_error *error);
 
 /*
  * lower_crash.c: from here on a crash inside LLVM, LLVM's own fatal errors and running longer than

@@ -70,6 +70,9 @@ static void print_help(void)
 	      "\n"
 	      "  --target T           what to compile for (below)\n"
 	      "  --transform LIST     of slice, guard, persist; or none (the default)\n"
+	      "  --transform opaque   the guard, put into NVIDIA machine code: INPUT is a cubin, "
+	      "or\n"
+	      "                       holds one for TARGET, and so is the output\n"
 	      "  --kernel NAME        only this kernel\n"
 	      "  --emit FORM          ptx, asm, obj or ir; default: what the driver loads\n"
 	      "  -o, --output FILE    default: stdout (no code objects to a terminal)\n"
@@ -183,7 +186,9 @@ static bool take(int option, const char *value, struct lower_options *options, b
 	case OPTION_CLASSIFY:
 		return options->classify = true;
 	case OPTION_TRANSFORM:
-		return tally_transforms_parse(value, &options->passes.transforms, error);
+		options->opaque = !strcmp(value, "opaque");
+		return options->opaque ||
+		       tally_transforms_parse(value, &options->passes.transforms, error);
 	case OPTION_KERNEL:
 		options->passes.kernel = value;
 		return true;
@@ -221,6 +226,25 @@ static bool take(int option, const char *value, struct lower_options *options, b
 	}
 }
 
+/* Machine code is neither lifted nor lowered. */
+static bool check_opaque(const struct lower_options *options, const char *vendor,
+			 struct tally_error *error)
+{
+	const char *other = options->lower.emit		? "--emit"
+			    : options->print_after	? "--print-after"
+			    : options->passes.verify	? "--verify"
+			    : options->lower.ptx	? "--ptx-version"
+			    : options->lower.coroutines ? "--coroutines"
+							: NULL;
+
+	if (strcmp(vendor, "nvidia"))
+		return tally_fail(error, "target %s has no machine code that opaque can change",
+				  options->target);
+	return !other ||
+	       tally_fail(error, "--transform opaque changes machine code: %s does not go with it",
+			  other);
+}
+
 /* What the options ask for has to fit together. */
 static bool check(struct lower_options *options, struct tally_error *error)
 {
@@ -233,6 +257,7 @@ static bool check(struct lower_options *options, struct tally_error *error)
 		const char *other = options->output		 ? "-o"
 				    : options->print_after	 ? "--print-after"
 				    : options->passes.transforms ? "--transform"
+				    : options->opaque		 ? "--transform"
 				    : options->lower.emit	 ? "--emit"
 				    : !options->list		 ? NULL
 				    : options->passes.kernel	 ? "--kernel"
@@ -244,6 +269,8 @@ static bool check(struct lower_options *options, struct tally_error *error)
 		       tally_fail(error, "%s only shows what is there: %s does not go with it",
 				  options->list ? "--list" : "--classify", other);
 	}
+	if (!options->target && options->opaque)
+		return tally_fail(error, "--transform opaque wants the chip as --target");
 	if (!options->target) {
 		/* Neutral IR has no target, and neither has a mere check. */
 		if (options->lower.emit == TALLY_EMIT_IR ||
@@ -259,6 +286,8 @@ static bool check(struct lower_options *options, struct tally_error *error)
 	if (!lowering)
 		return false;
 	options->lower.target = options->target;
+	if (options->opaque)
+		return check_opaque(options, lowering->vendor, error);
 	if (options->lower.ptx && strcmp(lowering->vendor, "nvidia"))
 		return tally_fail(error,
 				  "target %s is not written as PTX: --ptx-version does not "

@@ -190,7 +190,10 @@ static bool run(struct lower_options *options, struct tally_error *error)
 	lower_step(LOWER_STEP_READ);
 	if (options->list)
 		return lower_list(options->input, input.data, input.size, error);
-	return compile(options, &input, &out, error) && write_output(options, &out, error);
+	if (options->opaque ? !lower_opaque(options, &input, &out, error)
+			    : !compile(options, &input, &out, error))
+		return false;
+	return write_output(options, &out, error);
 }
 
 int main(int argc, char **argv)
