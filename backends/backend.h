@@ -60,6 +60,13 @@ bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t siz
  * own library once more afterwards. */
 bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error);
 
+/*
+ * Bodies over shuffles for the matrix operations of a warp that came after compute capability `sm`
+ * (0: all of them; wmma, whose fragments are the device's own, all or none). Their results are the
+ * CPU device's. Link the backend's own library afterwards.
+ */
+bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *error);
+
 /* Links a bitcode file of a vendor (libdevice, ocml): what `module` declares and what that needs,
  * discardable. False with an error that names the path when it cannot be read. */
 bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tally_error *error);

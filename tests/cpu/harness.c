@@ -19,7 +19,7 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/passes.h"
 
-bool cpu_test_coroutines;
+bool cpu_test_coroutines, cpu_test_portable_matrix;
 
 /* The declaration of every operation that `text` calls and does not declare, as text in front. */
 static void declare_operations(const char *text, struct tally_buffer *out)
@@ -79,6 +79,7 @@ bool cpu_test_lower(const char *text, const char *transforms, int emit, struct t
 	bool ok = module && tally_contract_verify(module, error) &&
 		  tally_transforms_parse(transforms, &passes.transforms, error) &&
 		  tally_passes_run(module, &passes, error) &&
+		  (!cpu_test_portable_matrix || tally_lower_matrix(module, 0, error)) &&
 		  tally_lowering_cpu.lower(module, &options, out, error);
 
 	if (module)

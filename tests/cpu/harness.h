@@ -22,6 +22,9 @@ struct tally_cpu_image cpu_test_image(const char *text, const char *transforms);
 /* Lowers with coroutines for all kernels with barriers while it is set. */
 extern bool cpu_test_coroutines;
 
+/* Gives matrix operations the portable bodies of backends/matrix.c while it is set. */
+extern bool cpu_test_portable_matrix;
+
 /* One launch with `params` packed by hand. */
 struct cpu_test_launch {
 	const char *kernel;

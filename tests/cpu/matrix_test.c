@@ -482,5 +482,8 @@ int main(void)
 		cmocka_unit_test(rows),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	int failed = cmocka_run_group_tests_name("the device's own", tests, NULL, NULL);
+
+	cpu_test_portable_matrix = true;
+	return failed + cmocka_run_group_tests_name("portable bodies", tests, NULL, NULL);
 }

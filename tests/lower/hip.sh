@@ -59,11 +59,49 @@ refused "kernel 'forms' means warps of 64 lanes and uses tally." wide.ll --targe
 refused "kernel 'forms' means warps of 64 lanes; those of target sm_80 have 32" wide.ll --target sm_80 -o out
 
 # What the machines do not have is refused by name.
-clang_bitcode "$TALLY_SOURCE/conformance/kernels/prints.cu" prints.bc
-refused "kernel 'prints' uses tally.printf, which target gfx90a does not have" prints.bc --target gfx90a -o out
 clang_bitcode "$TALLY_SOURCE/conformance/kernels/named_barriers.cu" named.bc
-refused "uses a barrier of a part of the block, which target gfx1100 does not have" named.bc --target gfx1100 -o out
+refused "uses a barrier of a part of the block (two warps share a wave there and cannot wait apart), which target gfx90a" \
+	named.bc --target gfx90a -o out
+sed 's/bar\.sync 1,/barrier.sync 1,/' "$TALLY_SOURCE/conformance/kernels/named_barriers.cu" >lanes.cu
+cp "$TALLY_SOURCE/conformance/kernels/common.cuh" .
+clang_bitcode lanes.cu lanes.bc
+refused "a barrier of a part of the block to which lanes may come one by one (barrier without aligned)" \
+	lanes.bc --target gfx1100 -o out
+sed 's/bar\.sync 1, 128/bar.sync 1/' "$TALLY_SOURCE/conformance/kernels/named_barriers.cu" >mixed.cu
+clang_bitcode mixed.cu mixed.bc
+refused "a barrier of a part of the block with the number of one for the whole block" mixed.bc --target gfx1100 -o out
 refused "/nowhere/ocml.bc" "$here/maths.ll" --target gfx90a --rocm-device-libs /nowhere -o out
+
+# Barriers of a part of the block: words of shared memory that are cleared first, and no barrier in the loop.
+works named.bc --target gfx1100 --transform guard -o named.hsaco
+works named.bc --target gfx1100 --emit asm -o named.s
+[ "$(grep -c 's_barrier$' named.s)" = 1 ] || fail "not one s_barrier in named_barriers"
+holds named.s 'ds_cmpstore_rtn_b32'
+
+# printf: HIP's runtime gives the buffer to kernels that ask for it, and to no others.
+clang_bitcode "$TALLY_SOURCE/conformance/kernels/prints.cu" prints.bc
+for target in gfx90a gfx1201; do
+	works prints.bc --target $target -o prints.hsaco
+	notes prints.hsaco
+	holds notes.txt 'hidden_hostcall_buffer'
+done
+notes vadd.hsaco
+lacks notes.txt 'hidden_hostcall_buffer'
+refused "/nowhere/ockl.bc" prints.bc --target gfx90a --rocm-device-libs /nowhere -o out
+
+# A kernel that is AMD's own may bring AMD's assembly.
+cat >own.ll <<'END'
+target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @own(ptr addrspace(1) %p) #0 {
+	%x = call i32 asm sideeffect "v_mov_b32 $0, 42", "=v"()
+	store i32 %x, ptr addrspace(1) %p, align 4
+	ret void
+}
+attributes #0 = { "target-cpu"="gfx90a" }
+END
+works own.ll --target gfx90a -o own.hsaco
+llvm-objdump-22 -d own.hsaco >own.txt
+holds own.txt 'v_mov_b32_e32'
 
 # Real kernels, from bitcode and from PTX.
 for kernel in matmul_tiled shuffle_divergent exit_in_call early_return; do

@@ -244,7 +244,8 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 		return false;
 	set_machine(module, machine);
 	tally_cuda_aligned(module);
-	ok = tally_cuda_flush(module, error) && tally_cuda_matrix(module, target, error) &&
+	ok = tally_cuda_flush(module, error) && tally_lower_matrix(module, target->sm, error) &&
+	     tally_cuda_matrix(module, target, error) &&
 	     tally_cuda_instructions(module, target, error) &&
 	     link_all(module, target, options, error);
 	if (ok) {

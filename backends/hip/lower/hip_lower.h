@@ -39,10 +39,16 @@ bool tally_hip_kernels(LLVMModuleRef module, struct tally_error *error);
  * with an error that names a function where that cannot be done. */
 bool tally_hip_exit(LLVMModuleRef module, struct tally_error *error);
 
-/* Gives bodies to tally.math.*: ocml's functions, from `folder` or the usual places. False with an
- * error that names a function, and the package to install, when ocml is missing. */
-bool tally_hip_maths(LLVMModuleRef module, const struct tally_hip_target *target,
-		     const struct tally_hip_shape *shape, const char *folder,
-		     struct tally_error *error);
+/* Barriers of a part of the block: ours where the warps are waves of their own, else refused by
+ * name. Before the libraries are linked. */
+bool tally_hip_barriers(LLVMModuleRef module, const struct tally_hip_shape *shape,
+			struct tally_error *error);
+
+/* Gives bodies to tally.math.* (ocml's functions) and to what printf calls (ockl's), from `folder`
+ * or the usual places. False with an error that names a function, and the package to install, when
+ * the library is missing. */
+bool tally_hip_libraries(LLVMModuleRef module, const struct tally_hip_target *target,
+			 const struct tally_hip_shape *shape, const char *folder,
+			 struct tally_error *error);
 
 #endif

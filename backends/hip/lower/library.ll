@@ -124,24 +124,11 @@ define i32 @tally.shared.total.size() {
 
 ; The hardware's barrier is for all threads of a block that have not ended, as `count` 0 asks. It has
 ; no number: threads that wait at different numbers with count 0 wait for ever on any machine, so
-; one number serves for all. A barrier for a part of the block does not exist here.
-declare void @tally.amd.refused.a.barrier.of.a.part.of.the.block() convergent
-
+; one number serves for all. Barriers for a part of the block: barriers.c.
 define void @tally.barrier(i32 %id, i32 %count) convergent {
-  %all = icmp eq i32 %count, 0
-  br i1 %all, label %whole, label %part
-part:
-  call void @tally.amd.refused.a.barrier.of.a.part.of.the.block()
-  ret void
-whole:
   fence syncscope("block") release
   call void @llvm.amdgcn.s.barrier()
   fence syncscope("block") acquire
-  ret void
-}
-
-define void @tally.barrier.arrive(i32 %id, i32 %count) convergent {
-  call void @tally.amd.refused.a.barrier.of.a.part.of.the.block()
   ret void
 }
 

@@ -13,6 +13,8 @@
 #include "ir_passes/ir.h"
 
 TALLY_EMBEDDED(tally_hip_library_ll);
+TALLY_EMBEDDED(tally_hip_barriers_ll);
+TALLY_EMBEDDED(tally_hip_printf_ll);
 TALLY_EMBEDDED(tally_hip_lanes_ll);
 TALLY_EMBEDDED(tally_hip_wave32_ll);
 TALLY_EMBEDDED(tally_hip_wave64_ll);
@@ -49,6 +51,7 @@ static bool create_machine(struct hip_lowering *l)
 	LLVMInitializeAMDGPUTarget();
 	LLVMInitializeAMDGPUTargetMC();
 	LLVMInitializeAMDGPUAsmPrinter();
+	LLVMInitializeAMDGPUAsmParser(); /* inline assembly that a kernel brings, and ockl's */
 	if (LLVMGetTargetFromTriple(TRIPLE, &llvm, &message)) {
 		tally_fail(l->error, "%s", message);
 		LLVMDisposeMessage(message);
@@ -84,6 +87,9 @@ static bool link_own(struct hip_lowering *l)
 		bool wanted;
 	} parts[] = {
 		{tally_hip_library_ll, tally_hip_library_ll_end, "hip/library.ll", true},
+		{tally_hip_printf_ll, tally_hip_printf_ll_end, "hip/printf.ll", true},
+		{tally_hip_barriers_ll, tally_hip_barriers_ll_end, "hip/barriers.ll",
+		 l->shape.wave == 32},
 		{tally_hip_lanes_ll, tally_hip_lanes_ll_end, "hip/lanes.ll", l->shape.warp == 32},
 		{tally_hip_wave32_ll, tally_hip_wave32_ll_end, "hip/wave32.ll",
 		 l->shape.wave == 32},
@@ -122,8 +128,8 @@ static bool link_all(struct hip_lowering *l)
 	return link_own(l) && tally_lower_link_portable(l->module, l->error) && link_own(l) &&
 	       tally_lower_maths(l->module, selectable, l->error) &&
 	       tally_lower_link_portable(l->module, l->error) &&
-	       tally_hip_maths(l->module, l->target, &l->shape, l->options->rocm_device_libs,
-			       l->error) &&
+	       tally_hip_libraries(l->module, l->target, &l->shape, l->options->rocm_device_libs,
+				   l->error) &&
 	       link_own(l);
 }
 
@@ -177,7 +183,9 @@ static bool emit(struct hip_lowering *l, struct tally_buffer *out)
 static bool run(struct hip_lowering *l, struct tally_buffer *out)
 {
 	set_machine(l);
-	if (!tally_hip_exit(l->module, l->error) || !link_all(l) ||
+	if (!tally_hip_exit(l->module, l->error) ||
+	    !tally_hip_barriers(l->module, &l->shape, l->error) ||
+	    !tally_lower_matrix(l->module, 0, l->error) || !link_all(l) ||
 	    !tally_hip_kernels(l->module, l->error))
 		return false;
 	tally_lower_internalise(l->module);

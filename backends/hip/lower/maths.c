@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally.math.* on AMD GPUs: ocml's functions. */
+/* tally.math.* on AMD GPUs, and what printf needs: functions of the ROCm device libraries. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +34,22 @@ static void ocml_name(const char *operation, char *name, size_t size)
 	snprintf(name, size, "__ocml_%s_%s", own, dot + 1);
 }
 
-/* A function of ocml's that the module uses and that has no body. */
-static LLVMValueRef find_open(LLVMModuleRef module)
+/* The libraries, by how their functions' names begin. */
+static const struct library {
+	const char *prefix, *file;
+} libraries[] = {{"__ocml_", "ocml.bc"}, {"__ockl_", "ockl.bc"}};
+
+/* A function of the library's that the module uses and that has no body. */
+static LLVMValueRef find_open(LLVMModuleRef module, const struct library *library)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !strncmp(tally_name(function), "__ocml_", 7) &&
-		    LLVMGetFirstUse(function))
+		if (LLVMIsDeclaration(function) && LLVMGetFirstUse(function) &&
+		    !strncmp(tally_name(function), library->prefix, strlen(library->prefix)))
 			return function;
 	return NULL;
 }
 
-static bool find_ocml(const char *folder, char *path, size_t size)
+static bool find_file(const char *folder, const char *file, char *path, size_t size)
 {
 	static const char *const folders[] = {
 		"/usr/lib/x86_64-linux-gnu/amdgcn/bitcode",
@@ -53,11 +58,11 @@ static bool find_ocml(const char *folder, char *path, size_t size)
 	};
 
 	if (folder) {
-		snprintf(path, size, "%s/ocml.bc", folder);
+		snprintf(path, size, "%s/%s", folder, file);
 		return true; /* the reader says when it is not there */
 	}
 	for (size_t k = 0; k < sizeof folders / sizeof *folders; k++)
-		if (snprintf(path, size, "%s/ocml.bc", folders[k]) < (int)size &&
+		if (snprintf(path, size, "%s/%s", folders[k], file) < (int)size &&
 		    access(path, R_OK) == 0)
 			return true;
 	return false;
@@ -93,32 +98,38 @@ static void define_controls(LLVMModuleRef module, const struct tally_hip_target 
 	}
 }
 
-bool tally_hip_maths(LLVMModuleRef module, const struct tally_hip_target *target,
-		     const struct tally_hip_shape *shape, const char *folder,
-		     struct tally_error *error)
+static bool link_file(LLVMModuleRef module, const struct library *library, const char *folder,
+		      struct tally_error *error)
 {
+	LLVMValueRef open = find_open(module, library);
 	char path[PATH_MAX];
-	LLVMValueRef open;
 
+	if (!open)
+		return true;
+	if (!find_file(folder, library->file, path, sizeof path))
+		return tally_fail(error,
+				  "%s needs %s, which is not in /usr/lib/x86_64-linux-gnu/"
+				  "amdgcn/bitcode or /opt/rocm: install package rocm-device-libs "
+				  "or name its folder with --rocm-device-libs",
+				  tally_name(open), library->file);
+	if (!tally_lower_link_bitcode(module, path, error))
+		return false;
+	open = find_open(module, library);
+	return !open || tally_fail(error, "%s has no function %s", path, tally_name(open));
+}
+
+bool tally_hip_libraries(LLVMModuleRef module, const struct tally_hip_target *target,
+			 const struct tally_hip_shape *shape, const char *folder,
+			 struct tally_error *error)
+{
 	if (!tally_lower_link_library(module, tally_hip_maths_ll,
 				      (size_t)(tally_hip_maths_ll_end - tally_hip_maths_ll),
 				      "hip/maths.ll", error))
 		return false;
 	tally_lower_rename_maths(module, ocml_name);
-	open = find_open(module);
-	if (!open)
-		return true;
-	if (!find_ocml(folder, path, sizeof path))
-		return tally_fail(error,
-				  "%s needs ocml.bc, which is not in /usr/lib/x86_64-linux-gnu/"
-				  "amdgcn/bitcode or /opt/rocm: install package rocm-device-libs "
-				  "or name its folder with --rocm-device-libs",
-				  tally_name(open));
-	if (!tally_lower_link_bitcode(module, path, error))
-		return false;
+	for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++)
+		if (!link_file(module, &libraries[k], folder, error))
+			return false;
 	define_controls(module, target, shape);
-	open = find_open(module);
-	if (open)
-		return tally_fail(error, "ocml (%s) has no function %s", path, tally_name(open));
 	return true;
 }

@@ -7,12 +7,15 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
-/* Operations over lanes whose masks, in the contract, have 32 bits. */
+/* Operations over lanes whose masks, in the contract, have 32 bits; those on matrices mean 32 lanes
+ * too. */
 static bool has_lane_mask(const char *name)
 {
 	static const char *const prefixes[] = {
-		"tally.vote.", "tally.shuffle.",  "tally.match.",      "tally.reduce.",
-		"tally.elect", "tally.warp.sync", "tally.active.mask", "tally.lanemask.",
+		"tally.vote.",	    "tally.shuffle.",  "tally.match.",	    "tally.reduce.",
+		"tally.elect",	    "tally.warp.sync", "tally.active.mask", "tally.lanemask.",
+		"tally.mma.",	    "tally.wmma.",     "tally.ldmatrix.",   "tally.stmatrix.",
+		"tally.movmatrix.",
 	};
 
 	for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)

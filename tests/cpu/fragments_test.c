@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matrix operations whose bodies are shuffles and sums (backends/matrix.c) beside those of the
+ * CPU device: mma on registers of any bits, and wmma through memory, whose fragments differ.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir_passes/contract.h"
+#include "ir_passes/ir.h"
+#include "ir_passes/matrix.h"
+#include "tests/cpu/harness.h"
+
+enum { WORDS = 32, BYTES = 32 * WORDS * 8 };
+
+struct params {
+	const void *in;
+	void *out;
+};
+
+static const char *type_text(char code)
+{
+	return code == 'f' ? "float" : code == 'd' ? "double" : code == 'p' ? "ptr" : "i32";
+}
+
+/* How many codes the result has; *arguments is set behind them. */
+static unsigned split(const char *signature, const char **results, const char **arguments)
+{
+	bool many = *signature == '{';
+	unsigned count = many ? (unsigned)strcspn(signature + 1, "}") : 1;
+
+	*results = signature + many;
+	*arguments = signature + count + (many ? 2 : 0);
+	return count;
+}
+
+static void print_type(struct tally_buffer *text, const char *signature)
+{
+	const char *results, *arguments;
+	unsigned count = split(signature, &results, &arguments);
+
+	for (unsigned k = 0; k < count; k++)
+		tally_buffer_print(text, "%s%s",
+				   k		       ? ", "
+				   : *signature == '{' ? "{"
+						       : "",
+				   type_text(results[k]));
+	tally_buffer_print(text, "%s", *signature == '{' ? "}" : "");
+}
+
+/* Element `k` of value %`name` of an operation of that signature as %`name`_k. */
+static void print_parts(struct tally_buffer *text, const char *signature, const char *name)
+{
+	const char *results, *arguments;
+	unsigned count = split(signature, &results, &arguments);
+
+	for (unsigned k = 0; k < count; k++) {
+		if (*signature == '{') {
+			tally_buffer_print(text, "  %%%s_%u = extractvalue ", name, k);
+			print_type(text, signature);
+			tally_buffer_print(text, " %%%s, %u\n", name, k);
+		} else {
+			tally_buffer_print(text, "  %%%s_0 = select i1 true, %s %%%s, %s %%%s\n",
+					   name, type_text(*results), name, type_text(*results),
+					   name);
+		}
+	}
+}
+
+/* Runs `text` on 32 threads with either kind of body; the results go to out[0] and out[1]. */
+static void run_both(const char *text, const void *in, uint8_t out[2][BYTES])
+{
+	for (unsigned portable = 0; portable < 2; portable++) {
+		struct tally_cpu_image image;
+		struct params params = {in, out[portable]};
+		char message[256] = "";
+
+		cpu_test_portable_matrix = portable;
+		image = cpu_test_image(text, "none");
+		memset(out[portable], 0, BYTES);
+		assert_int_equal(cpu_test_run(&image,
+					      &(struct cpu_test_launch){.kernel = "k",
+									.grid = {1, 1, 1},
+									.block = {32, 1, 1},
+									.params = &params},
+					      message),
+				 TALLY_CPU_OK);
+		tally_cpu_image_close(&image);
+	}
+	cpu_test_portable_matrix = false;
+}
+
+static uint32_t random_word(void)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 16);
+}
+
+/* A kernel that loads the operation's registers, 8 bytes each, and stores its results so. */
+static void print_mma(struct tally_buffer *text, const struct tally_matrix_form *f)
+{
+	const char *results, *arguments;
+	unsigned count = split(f->signature, &results, &arguments);
+
+	tally_buffer_print(text, "define void @k(ptr %%in, ptr %%out) \"tally.kernel\" {\n"
+				 "  %%x = call i32 @tally.thread.id.x()\n"
+				 "  %%row = mul i32 %%x, 32\n"
+				 "  %%from = getelementptr i64, ptr %%in, i32 %%row\n"
+				 "  %%to = getelementptr i64, ptr %%out, i32 %%row\n");
+	for (unsigned k = 0; arguments[k]; k++)
+		tally_buffer_print(text,
+				   "  %%p%u = getelementptr i64, ptr %%from, i32 %u\n"
+				   "  %%s%u = load %s, ptr %%p%u, align 8\n",
+				   k, k, k, type_text(arguments[k]), k);
+	tally_buffer_print(text, "  %%r = call ");
+	print_type(text, f->signature);
+	tally_buffer_print(text, " @%s(", f->name);
+	for (unsigned k = 0; arguments[k]; k++)
+		tally_buffer_print(text, "%s%s %%s%u", k ? ", " : "", type_text(arguments[k]), k);
+	tally_buffer_print(text, ")\n");
+	print_parts(text, f->signature, "r");
+	for (unsigned k = 0; k < count; k++)
+		tally_buffer_print(text,
+				   "  %%q%u = getelementptr i64, ptr %%to, i32 %u\n"
+				   "  store %s %%r_%u, ptr %%q%u, align 8\n",
+				   k, k, type_text(results[k]), k, k);
+	tally_buffer_print(text, "  ret void\n}\n");
+}
+
+/* Any bits: infinities, NaNs, denormals, sums that overflow. f64 passes NaNs on as they are. */
+static void any_bits(void **state)
+{
+	static uint64_t in[32 * WORDS];
+	static uint8_t out[2][BYTES];
+	const struct tally_operation *o;
+	unsigned count = 0;
+
+	for (size_t i = 0; (o = tally_operation_at(i)); i++) {
+		const struct tally_matrix_form *f = tally_matrix_find(o->name, NULL);
+		struct tally_buffer text = {0};
+
+		if (!f || f->kind != TALLY_MATRIX_MMA || f->flags & TALLY_MATRIX_SATURATED)
+			continue;
+		for (unsigned k = 0; k < 32 * WORDS; k++)
+			in[k] = f->a == TALLY_MATRIX_F64
+					? (uint64_t)(random_word() & 0x3fffffff) << 32 |
+						  random_word()
+					: random_word() & (k % 3 ? 0xffffffff
+								 : 0x3bff3bff); /* some finite */
+		print_mma(&text, f);
+		run_both(text.data, in, out);
+		tally_buffer_free(&text);
+		if (memcmp(out[0], out[1], BYTES))
+			fail_msg("%s: results differ", f->name);
+		count++;
+	}
+	assert_int_equal(count, 58);
+}
+
+static const char *word_of(uint8_t type)
+{
+	static const char *const words[] = {
+		[TALLY_MATRIX_F16] = "f16",   [TALLY_MATRIX_BF16] = "bf16",
+		[TALLY_MATRIX_TF32] = "tf32", [TALLY_MATRIX_F32] = "f32",
+		[TALLY_MATRIX_F64] = "f64",   [TALLY_MATRIX_U8] = "u8",
+		[TALLY_MATRIX_S8] = "s8",     [TALLY_MATRIX_U4] = "u4",
+		[TALLY_MATRIX_S4] = "s4",     [TALLY_MATRIX_B1] = "b1",
+		[TALLY_MATRIX_S32] = "s32",
+	};
+
+	return words[type];
+}
+
+/* "  %a = call … @tally.wmma.load.a.row.m16n16k16.f16(ptr %pa, i32 STRIDE)", and its parts. */
+static const char *print_load(struct tally_buffer *text, char letter, const char *layout,
+			      const char *shape, uint8_t type, unsigned stride)
+{
+	char name[128], value[2] = {letter, 0};
+	const struct tally_operation *o;
+
+	snprintf(name, sizeof name, "tally.wmma.load.%c.%s.%s.%s", letter, layout, shape,
+		 word_of(type));
+	o = tally_operation_find(name);
+	if (!o)
+		fail_msg("no operation %s", name);
+	tally_buffer_print(text, "  %%%c = call ", letter);
+	print_type(text, o->signature);
+	tally_buffer_print(text, " @%s(ptr %%p%c, i32 %u)\n", name, letter, stride);
+	print_parts(text, o->signature, value);
+	return o->signature;
+}
+
+static void print_arguments(struct tally_buffer *text, const char *signature, char letter)
+{
+	const char *results, *arguments;
+	unsigned count = split(signature, &results, &arguments);
+
+	for (unsigned k = 0; k < count; k++)
+		tally_buffer_print(text, "%s%s %%%c_%u", k || letter != 'a' ? ", " : "",
+				   type_text(results[k]), letter, k);
+}
+
+/* D = A * B + C from memory to memory; layouts of a, b, c and d, strides of 32 elements and more.
+ */
+static void print_wmma(struct tally_buffer *text, const struct tally_matrix_form *f, bool down)
+{
+	const char *at = strstr(f->name, "row") && (!strstr(f->name, "col") ||
+						    strstr(f->name, "row") < strstr(f->name, "col"))
+				 ? strstr(f->name, "row")
+				 : strstr(f->name, "col");
+	const char *sums = down ? "col" : "row", *results, *arguments, *a, *b, *c;
+	unsigned stride = f->k > 32 ? f->k : 32;
+	char layouts[2][4], shape[32];
+	unsigned count;
+
+	snprintf(layouts[0], sizeof layouts[0], "%.3s", at);
+	snprintf(layouts[1], sizeof layouts[1], "%.3s", at + 4);
+	snprintf(shape, sizeof shape, "m%un%uk%u", f->m, f->n, f->k);
+	tally_buffer_print(text, "define void @k(ptr %%pa, ptr %%pd) \"tally.kernel\" {\n"
+				 "  %%pb = getelementptr i8, ptr %%pa, i32 1024\n"
+				 "  %%pc = getelementptr i8, ptr %%pa, i32 2048\n");
+	a = print_load(text, 'a', layouts[0], shape, f->a, stride);
+	b = print_load(text, 'b', layouts[1], shape, f->b, stride);
+	c = print_load(text, 'c', sums, shape, f->c, 32);
+	tally_buffer_print(text, "  %%d = call ");
+	print_type(text, f->signature);
+	tally_buffer_print(text, " @%s(", f->name);
+	print_arguments(text, a, 'a');
+	print_arguments(text, b, 'b');
+	print_arguments(text, c, 'c');
+	tally_buffer_print(text, ")\n");
+	print_parts(text, f->signature, "d");
+	count = split(f->signature, &results, &arguments);
+	tally_buffer_print(text, "  call void @tally.wmma.store.d.%s.%s.%s(ptr %%pd", sums, shape,
+			   word_of(f->d));
+	for (unsigned k = 0; k < count; k++)
+		tally_buffer_print(text, ", %s %%d_%u", type_text(results[k]), k);
+	tally_buffer_print(text, ", i32 32)\n  ret void\n}\n");
+}
+
+static void through_memory(void **state)
+{
+	static uint32_t in[2 * BYTES / 4];
+	static uint8_t out[2][BYTES];
+	const struct tally_operation *o;
+	unsigned count = 0;
+
+	for (size_t i = 0; (o = tally_operation_at(i)); i++) {
+		const struct tally_matrix_form *f = tally_matrix_find(o->name, NULL);
+		struct tally_buffer text = {0};
+		unsigned changed = 0;
+
+		if (!f || f->kind != TALLY_MATRIX_WMMA || f->flags & TALLY_MATRIX_SATURATED)
+			continue;
+		for (unsigned k = 0; k < sizeof in / 4; k++)
+			in[k] = random_word() & 0x3bff3bff; /* finite in every type */
+		print_wmma(&text, f, count % 2);
+		run_both(text.data, in, out);
+		tally_buffer_free(&text);
+		if (memcmp(out[0], out[1], BYTES))
+			fail_msg("%s: results differ", f->name);
+		for (unsigned k = 0; k < BYTES; k++)
+			changed += out[0][k] != 0;
+		assert_true(changed > f->m * f->n / 2u);
+		count++;
+	}
+	assert_int_equal(count, 96);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(any_bits),
+		cmocka_unit_test(through_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
