@@ -10,8 +10,8 @@
 
 _Thread_local struct driver_thread driver_thread;
 
-static struct context primary = {.magic = CONTEXT_MAGIC, .primary = true, .id = 1};
-static struct context *contexts = &primary; /* all; engine lock */
+static struct context primaries[MOST_DEVICES]; /* by device */
+static struct context *contexts;	       /* all; engine lock */
 
 static const size_t default_limits[LIMITS] = {
 	[CU_LIMIT_STACK_SIZE] = 1024,
@@ -32,6 +32,18 @@ static const struct {
 	{TALLY_CPU_ILLEGAL, CUDA_ERROR_ILLEGAL_ADDRESS},
 	{TALLY_CPU_MEMORY, CUDA_ERROR_OUT_OF_MEMORY},
 };
+
+void contexts_start(void)
+{
+	for (int i = device_count(); i--;) {
+		primaries[i].magic = CONTEXT_MAGIC;
+		primaries[i].primary = true;
+		primaries[i].device = i;
+		primaries[i].id = (uint64_t)i << 32 | 1;
+		primaries[i].next = contexts;
+		contexts = &primaries[i];
+	}
+}
 
 bool context_failed(const struct context *context)
 {
@@ -148,6 +160,7 @@ static void reset(struct context *context)
 		stream_discard(stream);
 	}
 	context->legacy = NULL;
+	context_forget_peers(context);
 	context->error = CUDA_SUCCESS;
 	context->id++; /* the per-thread streams of the old one are no more */
 	context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
@@ -157,11 +170,11 @@ static void reset(struct context *context)
 
 static CUresult create(CUcontext *result, unsigned flags, CUdevice device)
 {
-	static uint64_t ids = 1;
+	static uint64_t ids = MOST_DEVICES;
 	struct driver_thread *thread = &driver_thread;
 
 	REQUIRE_INIT();
-	if (device != 0)
+	if (!device_valid(device))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!result || thread->depth == CONTEXT_STACK)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -169,6 +182,7 @@ static CUresult create(CUcontext *result, unsigned flags, CUdevice device)
 	if (!context)
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	context->magic = CONTEXT_MAGIC;
+	context->device = device;
 	context->flags = flags;
 	context->retained = 1;
 	memcpy(context->limits, default_limits, sizeof default_limits);
@@ -305,7 +319,7 @@ CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
 	if (!result && !device)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		*device = 0;
+		*device = context->device;
 	return result;
 }
 
@@ -474,32 +488,33 @@ CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
 CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!pctx)
 		return CUDA_ERROR_INVALID_VALUE;
+	struct context *primary = &primaries[dev];
 	engine_lock();
-	if (!primary.retained++ && !primary.limits[CU_LIMIT_STACK_SIZE])
-		memcpy(primary.limits, default_limits, sizeof default_limits);
+	if (!primary->retained++ && !primary->limits[CU_LIMIT_STACK_SIZE])
+		memcpy(primary->limits, default_limits, sizeof default_limits);
 	engine_unlock();
-	*pctx = (CUcontext)&primary;
+	*pctx = (CUcontext)primary;
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	engine_lock();
-	bool held = primary.retained > 0, last = primary.retained == 1;
+	bool held = primaries[dev].retained > 0, last = primaries[dev].retained == 1;
 	engine_unlock();
 	if (!held)
 		return CUDA_ERROR_INVALID_CONTEXT;
 	if (last)
-		reset(&primary);
+		reset(&primaries[dev]);
 	engine_lock();
-	primary.retained--;
+	primaries[dev].retained--;
 	engine_unlock();
 	return CUDA_SUCCESS;
 }
@@ -512,9 +527,9 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
-	reset(&primary);
+	reset(&primaries[dev]);
 	return CUDA_SUCCESS;
 }
 
@@ -526,10 +541,10 @@ CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice dev, unsigned int flags)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	engine_lock();
-	primary.flags = flags;
+	primaries[dev].flags = flags;
 	engine_unlock();
 	return CUDA_SUCCESS;
 }
@@ -542,13 +557,13 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice dev, unsigned int flags)
 CUresult cuDevicePrimaryCtxGetState(CUdevice dev, unsigned int *flags, int *active)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	engine_lock();
 	if (flags)
-		*flags = primary.flags;
+		*flags = primaries[dev].flags;
 	if (active)
-		*active = primary.retained > 0;
+		*active = primaries[dev].retained > 0;
 	engine_unlock();
 	return CUDA_SUCCESS;
 }

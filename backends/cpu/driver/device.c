@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one device: what it says of itself. Its compute capability is 9.0: the newest that programs
+ * What a device says of itself. Its compute capability is 9.0: the newest that programs
  * and libraries of today know everywhere, so that their choice among kernels finds one; the kernels
  * come from PTX or bitcode, so nothing depends on it. A worker counts as a multiprocessor and runs
  * one block at a time. Textures, surfaces and cooperative launches are not there, and the
@@ -13,7 +13,6 @@
 
 #include "backends/cpu/driver/driver.h"
 #include "base/file.h"
-#include "base/hash.h"
 
 /* A number from a file, or `otherwise`. */
 static uint64_t number_in(const char *path, uint64_t otherwise)
@@ -32,7 +31,7 @@ static uint64_t number_in(const char *path, uint64_t otherwise)
 	return value;
 }
 
-/* The machine's memory, or what the control group allows. */
+/* An equal part of the machine's memory, or of what the control group allows. */
 uint64_t device_memory_bytes(void)
 {
 	static _Atomic uint64_t known;
@@ -44,6 +43,7 @@ uint64_t device_memory_bytes(void)
 	uint64_t allowed = number_in("/sys/fs/cgroup/memory.max", bytes);
 	if (allowed && allowed < bytes)
 		bytes = allowed;
+	bytes /= (unsigned)device_count();
 	atomic_store(&known, bytes);
 	return bytes;
 }
@@ -134,39 +134,21 @@ static const struct {
 CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!pi || attrib < 1 || attrib >= CU_DEVICE_ATTRIBUTE_MAX)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pi = 0;
+	*pi = attrib == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID ? dev : 0;
 	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
 		if (attributes[i].attribute == attrib)
 			*pi = attributes[i].ask ? attributes[i].ask() : attributes[i].value;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int *count)
-{
-	REQUIRE_INIT();
-	if (!count)
-		return CUDA_ERROR_INVALID_VALUE;
-	*count = 1;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGet(CUdevice *device, int ordinal)
-{
-	REQUIRE_INIT();
-	if (!device)
-		return CUDA_ERROR_INVALID_VALUE;
-	*device = 0;
-	return ordinal == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
-}
-
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!name || len <= 0)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -174,40 +156,10 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* The same for all processes of one user on one host, another for others: it names what is shared.
- */
-CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice dev)
-{
-	struct tally_buffer text = {0};
-	struct tally_error ignored = {0};
-	char host[256] = "";
-
-	REQUIRE_INIT();
-	if (dev != 0)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!uuid)
-		return CUDA_ERROR_INVALID_VALUE;
-	tally_file_read("/etc/machine-id", &text, &ignored);
-	gethostname(host, sizeof host - 1);
-	tally_buffer_print(&text, " %s %u Tally CPU device", host, (unsigned)getuid());
-	struct tally_hash hash = tally_hash_bytes(text.data, text.size);
-	tally_buffer_free(&text);
-	for (int i = 0; i < 16; i++) {
-		char pair[3] = {hash.hex[2 * i], hash.hex[2 * i + 1], '\0'};
-		uuid->bytes[i] = (char)strtoul(pair, NULL, 16);
-	}
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
-{
-	return cuDeviceGetUuid_v2(uuid, dev);
-}
-
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -218,7 +170,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
 CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!major || !minor)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -230,7 +182,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!prop)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -249,36 +201,10 @@ CUresult cuDeviceGetProperties(CUdevprop *prop, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/* No PCI device, but programs print and compare the name. */
-CUresult cuDeviceGetPCIBusId(char *pciBusId, int len, CUdevice dev)
-{
-	REQUIRE_INIT();
-	if (dev != 0)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!pciBusId || len < 13)
-		return CUDA_ERROR_INVALID_VALUE;
-	snprintf(pciBusId, (size_t)len, "0000:00:00.0");
-	return CUDA_SUCCESS;
-}
-
-CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
-{
-	unsigned domain = 0, bus, slot, function = 0;
-
-	REQUIRE_INIT();
-	if (!dev || !pciBusId)
-		return CUDA_ERROR_INVALID_VALUE;
-	if (sscanf(pciBusId, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3 &&
-	    sscanf(pciBusId, "%x:%x.%x", &bus, &slot, &function) < 2)
-		return CUDA_ERROR_INVALID_VALUE;
-	*dev = 0;
-	return domain | bus | slot | function ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-}
-
 CUresult cuDeviceGetExecAffinitySupport(int *pi, CUexecAffinityType type, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!pi)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -293,36 +219,4 @@ CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 	struct context *context;
 
 	return context_current(&context, false);
-}
-
-/* There is no other device. */
-
-CUresult cuDeviceCanAccessPeer(int *canAccessPeer, CUdevice dev, CUdevice peerDev)
-{
-	REQUIRE_INIT();
-	if (dev != 0 || peerDev != 0)
-		return CUDA_ERROR_INVALID_DEVICE;
-	if (!canAccessPeer)
-		return CUDA_ERROR_INVALID_VALUE;
-	*canAccessPeer = 0;
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxEnablePeerAccess(CUcontext peerContext, unsigned int Flags)
-{
-	REQUIRE_INIT();
-	return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
-}
-
-CUresult cuCtxDisablePeerAccess(CUcontext peerContext)
-{
-	REQUIRE_INIT();
-	return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-}
-
-CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attrib, CUdevice srcDevice,
-				 CUdevice dstDevice)
-{
-	REQUIRE_INIT();
-	return CUDA_ERROR_INVALID_DEVICE;
 }

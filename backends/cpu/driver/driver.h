@@ -26,14 +26,24 @@ bool driver_logging(void); /* $TALLY_LOG is set and not "0" */
 #define BLOCK_THREADS  1024u
 #define COMPUTE_MAJOR  9
 #define COMPUTE_MINOR  0
-uint64_t device_memory_bytes(void);
+uint64_t device_memory_bytes(void); /* of each device */
+
+/* --- which devices there are (devices.c) --- */
+
+#define MOST_DEVICES 16
+void devices_start(void); /* once, from cuInit */
+int device_count(void);
+bool device_valid(CUdevice device);
 
 /* --- contexts (context.c) --- */
 
 #define LIMITS 16
 
+struct peer;
+
 struct context {
 	uint32_t magic;
+	CUdevice device;
 	bool primary;
 	unsigned flags;
 	unsigned retained; /* primary: how often; else 1 until destroyed */
@@ -43,6 +53,7 @@ struct context {
 	size_t limits[LIMITS];
 	struct stream *_Atomic legacy; /* the null stream, made on demand */
 	struct stream *streams;	       /* all of them; engine lock */
+	struct peer *peers;	       /* devices.c; engine lock */
 	struct context *next;	       /* of all contexts; engine lock */
 };
 
@@ -51,6 +62,8 @@ CUresult context_current(struct context **context, bool healthy);
 CUresult context_check(CUcontext handle, struct context **context);
 CUresult context_error(const struct context *context); /* sticky error */
 CUresult context_synchronize(struct context *context); /* all streams; the sticky error */
+void context_forget_peers(struct context *context);    /* devices.c; engine lock */
+void contexts_start(void);			       /* once, from cuInit */
 void contexts_each_stream(void (*visit)(struct stream *stream));
 /* Waits for all work of all contexts: before memory or code goes away. */
 void contexts_quiesce(void);
@@ -84,7 +97,7 @@ CUresult event_point(CUevent handle, struct point *point);
 CUresult event_record(struct event *event, struct stream *stream);
 CUresult event_check(CUevent handle, struct event **event);
 
-/* --- memory (memory.c) --- */
+/* --- memory (memory.c, pool.c) --- */
 
 enum region_kind {
 	REGION_DEVICE,
@@ -98,6 +111,8 @@ enum region_kind {
 #define REGION_OF_GRAPH 0x80000000u
 
 struct pool;
+void pools_start(void); /* once, from cuInit */
+CUdevice pool_device(const struct pool *pool);
 
 struct region {
 	uintptr_t base;
@@ -106,13 +121,15 @@ struct region {
 	unsigned flags;
 	uint64_t id;
 	struct context *context;
+	CUdevice device; /* whose memory it is */
 	struct pool *pool;
 	bool freeing; /* cuMemFreeAsync is under way */
 };
 
 void memory_lock(void);
 void memory_unlock(void);
-/* Makes memory of the device; CUDA_ERROR_OUT_OF_MEMORY beyond its size. */
+/* Makes memory of the pool's device, or (NULL) of the context's; CUDA_ERROR_OUT_OF_MEMORY beyond
+ * its size. */
 CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
 		    struct pool *pool, uintptr_t *address);
 bool memory_add(const struct region *region); /* memory that somebody else owns */
@@ -124,7 +141,7 @@ bool memory_find(uintptr_t address, struct region *region);
 /* Whether [address, address + bytes) may be read and written: inside a region, or ordinary memory
  * of the process (which the device reaches as well). */
 bool memory_valid(uintptr_t address, size_t bytes);
-uint64_t memory_used(void);
+uint64_t memory_used(CUdevice device);
 
 /* --- modules (module.c, function.c) --- */
 
@@ -139,7 +156,10 @@ struct function {
 	struct function *next;
 };
 
+/* The function of a handle; for a library's kernel that of the calling thread's device, or of
+ * `device`. */
 CUresult function_check(const void *handle, struct function **function);
+CUresult function_check_on(const void *handle, CUdevice device, struct function **function);
 CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
 			    int *value);
 /* Blocks of `threads` that fit at once for each worker: 1 or 0. */

@@ -71,13 +71,18 @@ CUresult cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int v
 
 CUresult cuKernelGetAttribute(int *pi, CUfunction_attribute attrib, CUkernel kernel, CUdevice dev)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncGetAttribute(pi, attrib, (CUfunction)kernel);
+	struct function *function;
+	CUresult error = function_check_on(kernel, dev, &function);
+
+	return error ? error : function_attribute(function, attrib, pi);
 }
 
 CUresult cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUkernel kernel, CUdevice dev)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE
-		   : cuFuncSetAttribute((CUfunction)kernel, attrib, val);
+	struct function *function;
+	CUresult error = function_check_on(kernel, dev, &function);
+
+	return error ? error : set_attribute(function, attrib, val);
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
@@ -92,7 +97,12 @@ CUresult cuFuncSetCacheConfig(CUfunction hfunc, CUfunc_cache config)
 
 CUresult cuKernelSetCacheConfig(CUkernel kernel, CUfunc_cache config, CUdevice dev)
 {
-	return dev ? CUDA_ERROR_INVALID_DEVICE : cuFuncSetCacheConfig((CUfunction)kernel, config);
+	struct function *function;
+	CUresult error = function_check_on(kernel, dev, &function);
+
+	if (!error)
+		function->cache_config = config;
+	return error;
 }
 
 CUresult cuFuncSetSharedMemConfig(CUfunction hfunc, CUsharedconfig config)
@@ -195,11 +205,14 @@ CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 
 	if (!error && !pLib)
 		error = CUDA_ERROR_INVALID_VALUE;
-	if (!error && !function->module->library)
-		error = CUDA_ERROR_INVALID_HANDLE;
-	if (!error)
-		*pLib = (CUlibrary)function->module;
-	return error;
+	if (error)
+		return error;
+	struct module *library =
+		function->module->owner ? function->module->owner : function->module;
+	if (!library->library)
+		return CUDA_ERROR_INVALID_HANDLE;
+	*pLib = (CUlibrary)library;
+	return CUDA_SUCCESS;
 }
 
 /* --- occupancy: a worker runs one block at a time --- */

@@ -18,6 +18,9 @@ bool driver_initialized(void)
 
 static void start(void)
 {
+	devices_start();
+	contexts_start();
+	pools_start();
 	engine_start();
 	atomic_store_explicit(&initialized, true, memory_order_release);
 }

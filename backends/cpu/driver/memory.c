@@ -20,7 +20,7 @@
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct region *table;
 static size_t count, capacity;
-static uint64_t used, last_id;
+static uint64_t used[MOST_DEVICES], last_id;
 
 void memory_lock(void)
 {
@@ -114,16 +114,20 @@ static void free_pages(const struct region *region)
 CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
 		    struct pool *pool, uintptr_t *address)
 {
-	struct region region = {
-		.size = bytes, .kind = kind, .flags = flags, .context = context, .pool = pool};
+	struct region region = {.size = bytes,
+				.kind = kind,
+				.flags = flags,
+				.context = context,
+				.pool = pool,
+				.device = pool ? pool_device(pool) : context->device};
 
 	if (!bytes)
 		return CUDA_ERROR_INVALID_VALUE;
 	/* Reserved first: the kernel promises more than there is, a device does not. */
 	memory_lock();
-	bool fits = bytes <= device_memory_bytes() - used;
+	bool fits = bytes <= device_memory_bytes() - used[region.device];
 	if (fits)
-		used += bytes;
+		used[region.device] += bytes;
 	memory_unlock();
 	void *memory = fits ? get_pages(bytes, &region.mapped) : NULL;
 	region.base = (uintptr_t)memory;
@@ -131,7 +135,7 @@ CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct 
 		if (memory)
 			free_pages(&region);
 		memory_lock();
-		used -= bytes;
+		used[region.device] -= bytes;
 		memory_unlock();
 		memory = NULL;
 	}
@@ -152,7 +156,7 @@ bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed)
 		memmove(&table[i - 1], &table[i], (count - i) * sizeof *table);
 		count--;
 		if (is_ours(region.kind))
-			used -= region.size;
+			used[region.device] -= region.size;
 	}
 	memory_unlock();
 	if (!found)
@@ -173,7 +177,7 @@ void memory_remove_context(const struct context *context)
 			continue;
 		}
 		if (is_ours(table[i].kind))
-			used -= table[i].size;
+			used[table[i].device] -= table[i].size;
 		free_pages(&table[i]);
 	}
 	count = kept;
@@ -212,10 +216,10 @@ bool memory_valid(uintptr_t address, size_t bytes)
 	return is_mapped(address) && is_mapped(address + bytes - 1);
 }
 
-uint64_t memory_used(void)
+uint64_t memory_used(CUdevice device)
 {
 	pthread_rwlock_rdlock(&lock);
-	uint64_t bytes = used;
+	uint64_t bytes = used[device];
 	pthread_rwlock_unlock(&lock);
 	return bytes;
 }

@@ -110,6 +110,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t bytesize, unsigned int Flags)
 
 	if (error)
 		return error;
+	region.device = region.context->device;
 	if (!p || !bytesize || Flags & ~known || !memory_valid(region.base, bytesize))
 		return CUDA_ERROR_INVALID_VALUE;
 	return memory_add(&region) ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
@@ -162,7 +163,7 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total)
 	if (error)
 		return error;
 	if (free)
-		*free = device_memory_bytes() - memory_used();
+		*free = device_memory_bytes() - memory_used(context->device);
 	if (total)
 		*total = device_memory_bytes();
 	return CUDA_SUCCESS;
@@ -218,7 +219,8 @@ static bool find_answer(CUpointer_attribute attribute, CUdeviceptr address,
 		{CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE, 4, false, 0},
 		{CU_POINTER_ATTRIBUTE_IS_MANAGED, 4, false, r->kind == REGION_MANAGED},
 		/* cuda.h: -2 for memory that is not the driver's */
-		{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 4, false, region ? 0 : (uint32_t)-2},
+		{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 4, false,
+		 region ? (uint32_t)r->device : (uint32_t)-2},
 		{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, 8, false, r->base},
 		{CU_POINTER_ATTRIBUTE_RANGE_SIZE, 8, false, r->size},
 		{CU_POINTER_ATTRIBUTE_MAPPED, 4, false, region != NULL},

@@ -20,11 +20,35 @@ CUresult module_check(const void *handle, bool library, struct module **module)
 		       : CUDA_ERROR_INVALID_HANDLE;
 }
 
-CUresult function_check(const void *handle, struct function **function)
+/* A kernel of a library means that of the library for `device`; others are of one device. */
+static CUresult function_on(CUdevice device, struct function **function)
+{
+	struct module *module = (*function)->module;
+
+	if (!module->library || device == module->device)
+		return CUDA_SUCCESS;
+	module = library_on(module, device);
+	return module ? module_function(module, (*function)->kernel->name, function)
+		      : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult function_check_on(const void *handle, CUdevice device, struct function **function)
 {
 	REQUIRE_INIT();
 	*function = (struct function *)(uintptr_t)handle;
-	return handle_is(handle, HANDLE_FUNCTION) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+	if (!device_valid(device))
+		return CUDA_ERROR_INVALID_DEVICE;
+	return handle_is(handle, HANDLE_FUNCTION) ? function_on(device, function)
+						  : CUDA_ERROR_INVALID_HANDLE;
+}
+
+CUresult function_check(const void *handle, struct function **function)
+{
+	struct context *context;
+
+	/* Without a context there is nothing to launch it in: any device's will do. */
+	return function_check_on(handle, context_current(&context, false) ? 0 : context->device,
+				 function);
 }
 
 /* Variables are device memory: for copies and questions about pointers. */
@@ -35,6 +59,7 @@ static void register_variables(struct module *module)
 		struct region region = {.base = (uintptr_t)v->address,
 					.size = v->bytes,
 					.kind = REGION_VARIABLE,
+					.device = module->device,
 					.context = module->context};
 		if (v->bytes)
 			memory_add(&region);
@@ -62,10 +87,13 @@ CUresult module_load(struct module *module)
 			report(&module->why);
 		else
 			register_variables(module);
-		if (module->image_owned)
-			free((void *)(uintptr_t)module->image);
-		module->image = NULL;
-		module->image_owned = false;
+		/* A library may be wanted for another device still. */
+		if (!module->library || device_count() == 1) {
+			if (module->image_owned)
+				free((void *)(uintptr_t)module->image);
+			module->image = NULL;
+			module->image_owned = false;
+		}
 		/* Last: a child that is forked before this begins anew. */
 		module->tried = true;
 	}
@@ -133,6 +161,7 @@ CUresult module_new(const void *image, size_t size, bool library, bool eager,
 	}
 	module->library = library;
 	module->context = context;
+	module->device = context ? context->device : 0;
 	pthread_mutex_init(&module->lock, NULL);
 	error = keep_image(module, image, size, why);
 	if (!error && (eager || (mode && !strcmp(mode, "EAGER")))) {
@@ -149,6 +178,31 @@ CUresult module_new(const void *image, size_t size, bool library, bool eager,
 	pthread_mutex_unlock(&list_lock);
 	*result = module;
 	return CUDA_SUCCESS;
+}
+
+struct module *library_on(struct module *library, CUdevice device)
+{
+	struct module *made;
+
+	if (!library->library || device == library->device)
+		return library;
+	pthread_mutex_lock(&library->lock);
+	made = library->others[device];
+	if (!made && (made = calloc(1, sizeof *made)) && !handle_add(made, HANDLE_MODULE)) {
+		free(made);
+		made = NULL;
+	}
+	if (made && !library->others[device]) {
+		/* The image stays the library's, which ends after it. */
+		made->image = library->image;
+		made->size = library->size;
+		made->device = device;
+		made->owner = library;
+		pthread_mutex_init(&made->lock, NULL);
+		library->others[device] = made;
+	}
+	pthread_mutex_unlock(&library->lock);
+	return made;
 }
 
 CUresult module_new_from_file(const char *path, bool library, bool eager, struct tally_error *why,
@@ -170,6 +224,18 @@ CUresult module_new_from_file(const char *path, bool library, bool eager, struct
 	return result;
 }
 
+/* Its code, its variables and what is known of it. */
+static void end(struct module *module)
+{
+	if (module->code.module) {
+		for (uint32_t i = 0; i < module->code.module->variable_count; i++)
+			memory_remove((uintptr_t)module->code.module->variables[i].address,
+				      1u << REGION_VARIABLE, NULL);
+		tally_cpu_image_close(&module->code);
+	}
+	free_module(module);
+}
+
 CUresult module_delete(struct module *module)
 {
 	struct module **link;
@@ -184,13 +250,10 @@ CUresult module_delete(struct module *module)
 	pthread_mutex_unlock(&list_lock);
 	if (!found)
 		return CUDA_ERROR_INVALID_HANDLE;
-	if (module->code.module) {
-		for (uint32_t i = 0; i < module->code.module->variable_count; i++)
-			memory_remove((uintptr_t)module->code.module->variables[i].address,
-				      1u << REGION_VARIABLE, NULL);
-		tally_cpu_image_close(&module->code);
-	}
-	free_module(module);
+	for (int i = 0; i < MOST_DEVICES; i++)
+		if (module->others[i])
+			end(module->others[i]);
+	end(module);
 	return CUDA_SUCCESS;
 }
 
@@ -210,8 +273,12 @@ void modules_unload_context(const struct context *context)
 void modules_after_fork(void)
 {
 	pthread_mutex_init(&list_lock, NULL);
-	for (struct module *m = modules; m; m = m->next)
+	for (struct module *m = modules; m; m = m->next) {
 		pthread_mutex_init(&m->lock, NULL);
+		for (int i = 0; i < MOST_DEVICES; i++)
+			if (m->others[i])
+				pthread_mutex_init(&m->others[i]->lock, NULL);
+	}
 }
 
 /* The handle for a kernel: always the same one. Module's lock held. */

@@ -9,6 +9,7 @@ struct module {
 	bool library;
 	bool image_owned;	 /* `image` was copied */
 	struct context *context; /* NULL for a library */
+	CUdevice device;	 /* whose variables it has */
 	const void *image;
 	size_t size;
 	pthread_mutex_t lock; /* what follows */
@@ -17,7 +18,10 @@ struct module {
 	struct tally_error why;
 	struct tally_cpu_image code;
 	struct function *functions; /* handles given out so far */
-	struct module *next;	    /* of all modules; guarded in module.c */
+	struct module *owner;	    /* the library that this is for another device, or NULL */
+	/* Of a library: itself for each other device, made when first needed. */
+	struct module *others[MOST_DEVICES];
+	struct module *next; /* of all modules; guarded in module.c */
 };
 
 /* Reads the image's kind and keeps it; compiles it now when `eager`. */
@@ -27,6 +31,9 @@ CUresult module_new_from_file(const char *path, bool library, bool eager, struct
 			      struct module **module);
 CUresult module_delete(struct module *module);
 CUresult module_check(const void *handle, bool library, struct module **module);
+
+/* The library for a device: its variables are there once for each. NULL out of memory. */
+struct module *library_on(struct module *library, CUdevice device);
 
 /* Compiled and loaded, if it was not. */
 CUresult module_load(struct module *module);

@@ -164,6 +164,17 @@ CUresult cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, c
 
 /* --- libraries --- */
 
+/* The library as the calling thread's device has it. */
+static CUresult check_here(CUlibrary library, struct module **module)
+{
+	struct context *context;
+	CUresult error = module_check(library, true, module);
+
+	if (!error && context_current(&context, false) == CUDA_SUCCESS)
+		*module = library_on(*module, context->device);
+	return error || *module ? error : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static bool is_preserved(CUlibraryOption *options, void **values, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -246,7 +257,7 @@ CUresult cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKernels, C
 CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 {
 	struct module *module;
-	CUresult error = module_check(library, true, &module);
+	CUresult error = check_here(library, &module);
 
 	if (!error && !pMod)
 		error = CUDA_ERROR_INVALID_VALUE;
@@ -260,7 +271,7 @@ CUresult cuLibraryGetModule(CUmodule *pMod, CUlibrary library)
 CUresult cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	struct module *module;
-	CUresult error = module_check(library, true, &module);
+	CUresult error = check_here(library, &module);
 
 	if (!error && !name)
 		error = CUDA_ERROR_INVALID_VALUE;

@@ -6,6 +6,7 @@
 #include "backends/cpu/driver/capture.h"
 
 struct pool {
+	CUdevice device;
 	int reuse[4]; /* the three switches, by CUmemPool_attribute */
 	cuuint64_t threshold;
 	_Atomic cuuint64_t used, high;
@@ -13,21 +14,45 @@ struct pool {
 	atomic_bool destroyed;
 };
 
-static struct pool default_pool = {.reuse = {0, 1, 1, 1}};
-static struct pool *_Atomic current_pool = &default_pool;
+static struct pool default_pools[MOST_DEVICES]; /* by device, as is */
+static struct pool *_Atomic current_pools[MOST_DEVICES];
+
+static void set_up(struct pool *pool, CUdevice device)
+{
+	pool->device = device;
+	for (int i = 1; i < 4; i++)
+		pool->reuse[i] = 1;
+}
+
+void pools_start(void)
+{
+	for (CUdevice i = 0; i < device_count(); i++) {
+		set_up(&default_pools[i], i);
+		atomic_store(&current_pools[i], &default_pools[i]);
+	}
+}
+
+CUdevice pool_device(const struct pool *pool)
+{
+	return pool->device;
+}
+
+static bool is_default(const struct pool *pool)
+{
+	return pool >= default_pools && pool < default_pools + device_count();
+}
 
 static CUresult check(CUmemoryPool handle, struct pool **pool)
 {
 	REQUIRE_INIT();
 	*pool = (struct pool *)handle;
-	return *pool == &default_pool || handle_is(handle, HANDLE_POOL) ? CUDA_SUCCESS
-									: CUDA_ERROR_INVALID_VALUE;
+	return is_default(*pool) || handle_is(handle, HANDLE_POOL) ? CUDA_SUCCESS
+								   : CUDA_ERROR_INVALID_VALUE;
 }
 
 static void free_if_unused(struct pool *pool)
 {
-	if (pool != &default_pool && atomic_load(&pool->destroyed) &&
-	    !atomic_load(&pool->allocations))
+	if (!is_default(pool) && atomic_load(&pool->destroyed) && !atomic_load(&pool->allocations))
 		free(pool);
 }
 
@@ -75,6 +100,7 @@ static CUresult capture_allocation(struct stream *stream, size_t bytes, CUdevice
 	return capture_work(stream, &work);
 }
 
+/* `pool` NULL: the current one of the stream's device. */
 static CUresult allocate(CUdeviceptr *result, size_t bytes, struct pool *pool, CUstream handle)
 {
 	struct stream *stream;
@@ -88,6 +114,8 @@ static CUresult allocate(CUdeviceptr *result, size_t bytes, struct pool *pool, C
 		error = capture_admit(stream, &captured);
 	if (!error && captured)
 		return capture_allocation(stream, bytes, result);
+	if (!error && !pool)
+		pool = atomic_load(&current_pools[stream->context->device]);
 	if (!error)
 		error = context_error(stream->context);
 	if (!error)
@@ -105,7 +133,7 @@ static CUresult allocate(CUdeviceptr *result, size_t bytes, struct pool *pool, C
 
 CUresult cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hStream)
 {
-	return allocate(dptr, bytesize, atomic_load(&current_pool), hStream);
+	return allocate(dptr, bytesize, NULL, hStream);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUmemoryPool pool,
@@ -164,22 +192,22 @@ CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool_out, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!pool_out)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pool_out = (CUmemoryPool)&default_pool;
+	*pool_out = (CUmemoryPool)&default_pools[dev];
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
 	REQUIRE_INIT();
-	if (dev != 0)
+	if (!device_valid(dev))
 		return CUDA_ERROR_INVALID_DEVICE;
 	if (!pool)
 		return CUDA_ERROR_INVALID_VALUE;
-	*pool = (CUmemoryPool)atomic_load(&current_pool);
+	*pool = (CUmemoryPool)atomic_load(&current_pools[dev]);
 	return CUDA_SUCCESS;
 }
 
@@ -188,10 +216,10 @@ CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 	struct pool *to;
 	CUresult error = check(pool, &to);
 
-	if (!error && dev != 0)
+	if (!error && (!device_valid(dev) || to->device != dev))
 		error = CUDA_ERROR_INVALID_DEVICE;
 	if (!error)
-		atomic_store(&current_pool, to);
+		atomic_store(&current_pools[dev], to);
 	return error;
 }
 
@@ -202,6 +230,8 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 	REQUIRE_INIT();
 	if (!pool || !poolProps || poolProps->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
 		return CUDA_ERROR_INVALID_VALUE;
+	if (!device_valid(poolProps->location.id))
+		return CUDA_ERROR_INVALID_DEVICE;
 	if (poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
 		return driver_unsupported("memory pools for several processes", &said);
 	struct pool *made = calloc(1, sizeof *made);
@@ -209,8 +239,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 		free(made);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	for (int i = 1; i < 4; i++)
-		made->reuse[i] = 1;
+	set_up(made, poolProps->location.id);
 	*pool = (CUmemoryPool)made;
 	return CUDA_SUCCESS;
 }
@@ -222,10 +251,11 @@ CUresult cuMemPoolDestroy(CUmemoryPool pool)
 
 	if (error)
 		return error;
-	if (gone == &default_pool)
+	if (is_default(gone))
 		return CUDA_ERROR_INVALID_VALUE;
 	expected = gone;
-	atomic_compare_exchange_strong(&current_pool, &expected, &default_pool);
+	atomic_compare_exchange_strong(&current_pools[gone->device], &expected,
+				       &default_pools[gone->device]);
 	handle_remove(gone, HANDLE_POOL);
 	atomic_store(&gone->destroyed, true);
 	free_if_unused(gone);
@@ -299,7 +329,7 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 	}
 }
 
-/* One device, which reaches everything. */
+/* Every device reaches everything. */
 
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
@@ -308,7 +338,7 @@ CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_
 
 	for (size_t i = 0; i < count && !error; i++)
 		if (!map || map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-		    map[i].location.id != 0)
+		    !device_valid(map[i].location.id))
 			error = CUDA_ERROR_INVALID_DEVICE;
 	return error;
 }

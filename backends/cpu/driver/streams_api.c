@@ -143,7 +143,7 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 	if (!result && !device)
 		result = CUDA_ERROR_INVALID_VALUE;
 	if (!result)
-		*device = 0;
+		*device = stream->context->device;
 	return result;
 }
 
