@@ -16,7 +16,7 @@ struct lower_options {
 	const char *print_after;
 	struct tally_pass_options passes;
 	struct tally_lower_options lower;
-	bool list, classify, keep_going;
+	bool list, classify, keep_going, lift;
 	bool opaque;	  /* --transform opaque: machine code, nothing is lifted */
 	unsigned timeout; /* seconds; 0: none */
 	unsigned memory;  /* MiB; 0: no limit */
@@ -29,6 +29,11 @@ bool lower_options_parse(int argc, char **argv, struct lower_options *options, b
 
 /* lower_list.c: prints what is inside an input, and which kernels. */
 bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error);
+
+/* lower_keep.c: where the bodies of PTX can stay as they are, appends the text with its variants to
+ * `out`; otherwise false, without an error: it goes through IR. */
+bool lower_keep(const struct lower_options *options, const struct tally_lowering *lowering,
+		const struct tally_buffer *input, struct tally_buffer *out);
 
 /* lower_classify.c: prints of each kernel which transforms it takes and what its blocks and warps
  * need of each other. Transforms the module. */

@@ -21,6 +21,7 @@ enum {
 	OPTION_PRINT_AFTER,
 	OPTION_VERIFY,
 	OPTION_KEEP_GOING,
+	OPTION_LIFT,
 	OPTION_STATS,
 	OPTION_COROUTINES,
 	OPTION_TIMEOUT,
@@ -44,6 +45,7 @@ static const struct option long_options[] = {
 	{"print-after", required_argument, NULL, OPTION_PRINT_AFTER},
 	{"verify", no_argument, NULL, OPTION_VERIFY},
 	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
+	{"lift", no_argument, NULL, OPTION_LIFT},
 	{"stats", no_argument, NULL, OPTION_STATS},
 	{"coroutines", no_argument, NULL, OPTION_COROUTINES},
 	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
@@ -88,6 +90,7 @@ static void print_help(void)
 		printf("%s%s", pass == tally_passes ? "" : ", ", pass->name);
 	printf(")\n"
 	       "  --verify             check the IR contract after each pass\n"
+	       "  --lift               PTX goes through IR also where its text could stay\n"
 	       "  --coroutines         CPU: a coroutine for each thread of all kernels with "
 	       "barriers\n"
 	       "  --stats              time of each step and registers of each kernel\n"
@@ -201,6 +204,8 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return options->passes.verify = true;
 	case OPTION_KEEP_GOING:
 		return options->keep_going = true;
+	case OPTION_LIFT:
+		return options->lift = true;
 	case OPTION_COROUTINES:
 		return options->lower.coroutines = true;
 	case OPTION_STATS:

@@ -137,6 +137,11 @@ static bool compile(struct lower_options *options, const struct tally_buffer *in
 	if (options->target)
 		lowering = tally_lowering_find(options->target, error);
 	tally_lower_stats(&options->lower, NULL);
+	if (lower_keep(options, lowering, input, out)) {
+		if (options->lower.stats)
+			lower_registers(lowering->vendor, &options->lower, out);
+		return !out->failed || tally_fail(error, "out of memory");
+	}
 	module = lift(context, options, input, error);
 	if (!module)
 		return false;

@@ -16,7 +16,7 @@
 extern char **environ;
 TALLY_EMBEDDED(conformance_refusals); /* refusals.txt */
 
-const char *const forms[2] = {"ptx", "bc"};
+const char *const forms[FORMS] = {"ptx", "bc", FORM_TEXT};
 
 /* What a case of the device needs compiled; GPU targets get the combined variant. */
 static const char *const device_transforms[] = {"none", "slice", "guard", "slice,guard", "persist"};
@@ -27,6 +27,12 @@ static const char *transform_for(const char *target)
 {
 	return !strcmp(target, "sm_90") || !strcmp(target, "gfx942") ? "slice,guard,persist"
 								     : "slice,guard";
+}
+
+bool form_has(const struct options *o, const char *form, const char *transform)
+{
+	return strcmp(form, FORM_TEXT) ||
+	       (strncmp(o->device_target, "sm_", 3) && !strcmp(transform, TEXT_TRANSFORM));
 }
 
 struct task {
@@ -64,23 +70,42 @@ static int run(char *const argv[], const char *log)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* The way of an NVIDIA machine, whose variants hold the text of PTX as it came: that is made first,
+ * and is the input of what follows. */
+static bool make_text(const struct options *o, const struct task *t, char input[PATH_MAX],
+		      const char *log)
+{
+	char text[PATH_MAX];
+
+	compile_path(o, t->kernel, "kept", "sm_90", t->transform, text);
+	char *keep[] = {(char *)o->tally_lower, input,	    "--target", "sm_90", "--transform",
+			(char *)t->transform,	"--verify", "-o",	text,	 NULL};
+	bool ok = !run(keep, log);
+	snprintf(input, PATH_MAX, "%s", text);
+	return ok;
+}
+
 /* In a child: 0 worked, 1 tally-lower refused, 2 it was not accepted by the target's own tools. */
 static int perform(const struct options *o, const struct task *t)
 {
 	char input[PATH_MAX], output[PATH_MAX], log[PATH_MAX + 8], second[PATH_MAX + 8];
 
-	snprintf(input, sizeof input, "%s/%s.%s", o->kernels, t->kernel, t->form);
+	bool as_text = !strcmp(t->form, FORM_TEXT);
+
+	snprintf(input, sizeof input, "%s/%s.%s", o->kernels, t->kernel, as_text ? "ptx" : t->form);
 	compile_path(o, t->kernel, t->form, t->target, t->transform, output);
 	snprintf(log, sizeof log, "%s.log", output);
 	snprintf(second, sizeof second, "%s.out", output);
 	unlink(log);
 	unlink(output);
+	if (as_text && !make_text(o, t, input, log))
+		return 1;
 	char *lower[] = {(char *)o->tally_lower,
 			 input,
 			 "--target",
 			 (char *)t->target,
 			 "--transform",
-			 (char *)t->transform,
+			 as_text ? "none" : (char *)t->transform,
 			 "--verify",
 			 "-o",
 			 output,
@@ -231,10 +256,10 @@ bool compile_all(const struct options *o, struct tally_error *error)
 				seen = !strcmp(tasks[i].kernel, c->kernel);
 			if (seen || !selected(o, c))
 				continue;
-			for (size_t f = 0; f < 2; f++) {
+			for (size_t f = 0; f < FORMS; f++) {
 				size_t transforms = o->driver ? DEVICE_TRANSFORMS : 0, targets = 0;
 
-				while (o->targets[targets])
+				while (o->targets[targets] && strcmp(forms[f], FORM_TEXT))
 					targets++;
 				if (count + transforms + targets > capacity) {
 					capacity = 2 * capacity + transforms + targets;
@@ -243,13 +268,14 @@ bool compile_all(const struct options *o, struct tally_error *error)
 						return tally_fail(error, "out of memory");
 				}
 				for (size_t k = 0; k < transforms; k++)
-					tasks[count++] = (struct task){c->kernel,
-								       forms[f],
-								       o->device_target,
-								       device_transforms[k],
-								       false,
-								       0,
-								       0};
+					if (form_has(o, forms[f], device_transforms[k]))
+						tasks[count++] = (struct task){c->kernel,
+									       forms[f],
+									       o->device_target,
+									       device_transforms[k],
+									       false,
+									       0,
+									       0};
 				for (size_t k = 0; k < targets; k++)
 					tasks[count++] = (struct task){c->kernel,
 								       forms[f],

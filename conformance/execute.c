@@ -249,12 +249,14 @@ static void one_case(const struct options *o, const struct conformance_case *c, 
 	bool ok = running_create(&r, c, &error);
 	snprintf(column, sizeof column, "%s.original", form);
 	snprintf(watched, sizeof watched, "%s, %s", c->name, column);
-	compile_path(o, c->kernel, form, o->device_target, "none", path);
+	compile_path(o, c->kernel, form, o->device_target,
+		     form_has(o, form, "none") ? "none" : TEXT_TRANSFORM, path);
 	ok = ok && running_load(&r, path, &error) && execute(&r, &original, whole, &error) &&
 	     running_keep(&r, &error);
 	report(c->name, column, ok ? PASSED : FAILED, now_seconds() - began, "%s", error.message);
 	for (size_t k = 0; ok && k < sizeof variants / sizeof *variants; k++) {
-		if (refused(c->kernel, o->device_target, variants[k].transform))
+		if (!form_has(o, form, variants[k].transform) ||
+		    refused(c->kernel, o->device_target, variants[k].transform))
 			continue;
 		began = now_seconds();
 		stops = 0;
@@ -279,7 +281,9 @@ bool execute_all(const struct options *o, struct tally_error *error)
 	signal(SIGALRM, watchdog);
 	for (size_t g = 0; conformance_groups[g]; g++)
 		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
-			for (size_t f = 0; f < 2 && selected(o, c); f++) {
+			for (size_t f = 0; f < FORMS && selected(o, c); f++) {
+				if (!form_has(o, forms[f], TEXT_TRANSFORM))
+					continue;
 				alarm(60);
 				one_case(o, c, forms[f]);
 			}

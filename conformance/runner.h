@@ -29,8 +29,15 @@ struct options {
 	bool verbose;
 };
 
-/* The two forms in which every kernel comes. */
-extern const char *const forms[2]; /* "ptx", "bc" */
+/* The forms in which every kernel comes: "ptx", "bc", and FORM_TEXT: as an NVIDIA machine is given
+ * it, PTX whose variants hold the original's text, lowered once more for the device. */
+enum { FORMS = 3 };
+extern const char *const forms[FORMS];
+#define FORM_TEXT      "text"
+#define TEXT_TRANSFORM "slice,guard"
+/* Whether a kernel in a form is compiled for a transform: text on the CPU device alone (on a GPU
+ * "ptx" is it), in one file with the original. */
+bool form_has(const struct options *o, const char *form, const char *transform);
 
 /* report.c: one line of the result, kept for the table and for JUnit. */
 enum outcome { PASSED, REFUSED, FAILED, SKIPPED };

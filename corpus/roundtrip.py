@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 
 from make import CUDA, ROOT
+from resources import instructions, resources
 
 LOWER = ROOT / "build/bin/tally-lower"
 PTXAS = CUDA / "bin/ptxas"
-CUOBJDUMP = ROOT / "build/corpus/python/triton/backends/nvidia/bin/cuobjdump"  # the toolkit of CI has none
 
 
 def machine_of(path):
@@ -40,34 +40,6 @@ def timed(command):
 
 def assemble(ptx, machine, cubin):
     return timed([str(PTXAS), f"-arch={machine}", "-v", str(ptx), "-o", str(cubin)])
-
-
-def resources(text):
-    """Kernel: registers, stack, spills, shared memory, of what `ptxas -v` says."""
-    found, kernel, stack, spills = {}, None, 0, 0
-    for line in text.splitlines():
-        if match := re.search(r"Compiling entry function '([^']+)'", line):
-            kernel = match[1]
-        elif match := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
-            stack, spills = int(match[1]), int(match[2]) + int(match[3])
-        elif (match := re.search(r"Used (\d+) registers", line)) and kernel:
-            shared = re.search(r"(\d+) bytes smem", line)
-            found[kernel] = {"registers": int(match[1]), "stack": stack, "spills": spills, "shared": int(shared[1]) if shared else 0}
-            kernel, stack, spills = None, 0, 0
-    return found
-
-
-def instructions(cubin):
-    """Function: number of SASS instructions, the padding behind the end not counted."""
-    text = subprocess.run([CUOBJDUMP, "-sass", cubin], capture_output=True, text=True).stdout
-    found, name = {}, None
-    for line in text.splitlines():
-        if match := re.search(r"Function : (\S+)", line):
-            name = match[1]
-            found[name] = 0
-        elif name and re.match(r"\s+/\*[0-9a-f]{4,}\*/\s+(?!NOP)", line):
-            found[name] += 1
-    return found
 
 
 def round_trip(path, options, folder):

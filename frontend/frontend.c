@@ -248,6 +248,18 @@ static unsigned count_liftable(const struct tally_images *images)
 	return count;
 }
 
+const struct tally_image *tally_frontend_only(const struct tally_images *images, const char *target)
+{
+	unsigned last = images->count ? images->image[images->count - 1].module : 0;
+
+	if (!images->count || count_liftable(images) != 1)
+		return NULL;
+	for (unsigned m = 0; m < last; m++)
+		if (choose(images, m, target))
+			return choose(images, m, target);
+	return choose(images, last, target);
+}
+
 LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
 				  size_t size, const struct tally_lift_options *options,
 				  struct tally_error *error)

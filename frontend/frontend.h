@@ -49,6 +49,11 @@ void tally_images_free(struct tally_images *images);
 bool tally_container_read(const char *path, const void *data, size_t size,
 			  struct tally_images *images, struct tally_error *error);
 
+/* The image that stands for all of it when there is just one module that can be lifted; otherwise
+ * NULL. `target` as below. */
+const struct tally_image *tally_frontend_only(const struct tally_images *images,
+					      const char *target);
+
 struct tally_lift_options {
 	const char *file;   /* name for messages and debug lines */
 	const char *target; /* what it will be lowered to: chooses among several images */

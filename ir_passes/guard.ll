@@ -99,7 +99,7 @@ decide:
   br label %tell
 tell:
   %mine = phi i1 [ false, %entry ], [ %decision, %decide ]
-  %all = call i1 @tally.barrier.or(i32 0, i32 0, i1 %mine)
+  %all = call i1 @tally.barrier.or(i32 0, i32 0, i1 %mine) "tally.aligned"
   ret i1 %all
 }
 

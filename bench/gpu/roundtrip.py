@@ -38,13 +38,15 @@ def programs(folder):
                 failed = failed or done.stderr.strip()
                 for line in map(json.loads, done.stdout.splitlines()):
                     times.setdefault(line["name"], {}).setdefault(way, []).append(line["us"])
-                    hashes.setdefault(line["name"], set()).add(line["hash"])
+                    hashes.setdefault(line["name"], {}).setdefault(way, set()).add(line["hash"])
         if failed:
             rows.append({"kernel": original.stem, "error": failed})
         for name, both in times.items():
             if set(both) == {"original", "ours"}:
                 us = [statistics.median(both[way]) for way in ("original", "ours")]
-                rows.append({"file": original.stem, "kernel": name, "equal": len(hashes[name]) == 1, "wrote": True, "us": us, "speed": us[0] / us[1]})
+                results = hashes[name]
+                rows.append({"file": original.stem, "kernel": name, "equal": len(set.union(*results.values())) == 1,
+                             "repeats": len(results["original"]) == 1, "wrote": True, "us": us, "speed": us[0] / us[1]})
             else:
                 rows.append({"kernel": f"{original.stem} {name}", "error": "did not run both ways"})
     return rows
@@ -57,13 +59,15 @@ def main():
     rows = kernels(folder) + programs(folder)
     (output / "roundtrip.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     good = [r for r in rows if "error" not in r]
-    wrong = [r for r in good if not r["equal"]]
+    restless = [r for r in good if not r["repeats"]]  # the original differs from itself: no other way can be held to it
+    wrong = [r for r in good if not r["equal"] and r["repeats"]]
     for row in [r for r in rows if "error" in r] + wrong:
         print("FAILED", json.dumps(row))
     for row in sorted(good, key=lambda r: r["speed"])[:25]:
         print(f"{row['speed']:.3f} {row['us'][0]:10.2f} -> {row['us'][1]:10.2f} us  {row.get('registers', '')} {row['file']} {row['kernel']}")
     speeds = [r["speed"] for r in good]
-    print(json.dumps({"kernels": len(rows), "errors": len(rows) - len(good), "unequal": len(wrong), "wrote_nothing": sum(not r["wrote"] for r in good),
+    print(json.dumps({"kernels": len(rows), "errors": len(rows) - len(good), "unequal": len(wrong), "differ_from_themselves": [f"{r['file']} {r['kernel']}" for r in restless],
+                      "wrote_nothing": sum(not r["wrote"] for r in good),
                       "speed_geometric": math.exp(statistics.fmean(map(math.log, speeds))), "worst": min(speeds), "below_0.97": sum(s < 0.97 for s in speeds),
                       "below_0.90": sum(s < 0.90 for s in speeds)}))
     sys.exit(1 if wrong or len(good) < len(rows) else 0)

@@ -15,17 +15,18 @@
 	__shared__ alignas(alignof(type)) unsigned char name##_[sizeof(type)]; \
 	type &name = *(type *)name##_
 
-// launch: atomic_orders grid 1024 block 256 args u32[1024]:zero u64[1024]:zero
+// One operation a word: mixed on one, what is left would depend on who came when.
+// launch: atomic_orders grid 1024 block 256 args u32[4096]:zero u64[1024]:zero
 KERNEL atomic_orders(unsigned *words, unsigned long long *longs)
 {
-	unsigned at = (blockIdx.x * 256 + threadIdx.x) * 37 % 1024;
-	cuda::atomic_ref<unsigned, cuda::thread_scope_device> word(words[at]);
+	unsigned id = blockIdx.x * 256 + threadIdx.x, at = id * 37 % 1024;
+	using word = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 	cuda::atomic_ref<unsigned long long, cuda::thread_scope_system> wide(longs[at]);
 
-	word.fetch_add(1, cuda::memory_order_relaxed);
-	word.fetch_xor(mix(at), cuda::memory_order_acq_rel);
-	word.fetch_max(at, cuda::memory_order_acquire);
-	word.fetch_xor(mix(at), cuda::memory_order_release);
+	word(words[at]).fetch_add(1, cuda::memory_order_relaxed);
+	word(words[1024 + at]).fetch_xor(mix(id), cuda::memory_order_acq_rel);
+	word(words[2048 + at]).fetch_max(mix(id), cuda::memory_order_acquire);
+	word(words[3072 + at]).fetch_or(1u << mix(id) % 32, cuda::memory_order_release);
 	wide.fetch_add(3, cuda::memory_order_seq_cst);
 	wide.fetch_or(0, cuda::memory_order_relaxed);
 	cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_block);
@@ -82,10 +83,12 @@ KERNEL pipelined(const float *in, float *out, int stages)
 	float sum = 0;
 
 	for (int next = 0, stage = 0; stage < stages; stage++) {
-		for (; next < stages && next < stage + (int)DEPTH; next++) {
+		// Empty ones behind the last: "all but the last three" has to mean this stage's.
+		for (; next < stage + (int)DEPTH; next++) {
 			pipe.producer_acquire();
-			cuda::memcpy_async(&tile[next % DEPTH][threadIdx.x], from + next * 256 + threadIdx.x,
-					   sizeof(float), pipe);
+			if (next < stages)
+				cuda::memcpy_async(&tile[next % DEPTH][threadIdx.x],
+						   from + next * 256 + threadIdx.x, sizeof(float), pipe);
 			pipe.producer_commit();
 		}
 		cuda::pipeline_consumer_wait_prior<DEPTH - 1>(pipe);

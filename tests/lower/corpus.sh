@@ -25,8 +25,10 @@ there_and_back() {
 		$5 > $3 { print "FAILED: " file ": " $1 " spills " $5 " bytes, the original " $3 > "/dev/stderr"; bad = 1 }
 		END { if (more * 4 > all) { print "FAILED: " file ": " more " of " all " kernels take over 8 registers more" > "/dev/stderr"; bad = 1 }
 			exit bad }' || exit 1
-	"$lower" "$1" --target "$2" --transform slice,guard --keep-going --verify -o variants.ptx 2>/dev/null || fail "slice,guard on $1"
-	assemble variants.ptx "$2"
+	for way in '' --lift; do
+		"$lower" "$1" --target "$2" --transform slice,guard --keep-going $way --verify -o variants.ptx 2>/dev/null || fail "slice,guard $way on $1"
+		assemble variants.ptx "$2"
+	done
 }
 
 for file in cub_block library narrow tensor; do

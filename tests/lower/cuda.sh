@@ -61,7 +61,7 @@ lacks maths.ptx '__nv_'
 # Hints of the source's compiler. ", debug" behind the target would turn ptxas's optimiser off; a loop that the
 # first compiler has unrolled already says so, and the others stay free.
 for transform in none slice,guard; do
-	works "$here/hints.ptx" --target sm_90 --transform $transform --verify -o hints.ptx
+	works "$here/hints.ptx" --target sm_90 --transform $transform --lift --verify -o hints.ptx
 	assemble hints.ptx sm_90
 	grep -qx '\.target sm_90' hints.ptx || fail "hints.ptx has no plain .target line"
 	holds hints.ptx '.loc	1 9 3'

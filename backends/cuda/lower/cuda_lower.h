@@ -54,7 +54,7 @@ bool tally_cuda_instructions(LLVMModuleRef module, const struct tally_cuda_targe
 /* Flushing and saturating arithmetic as single instructions: before anything is linked. */
 bool tally_cuda_flush(LLVMModuleRef module, struct tally_error *error);
 
-/* Barriers that are aligned as such: before anything is linked. */
+/* Barriers that are aligned as such: before the library that has them is linked. */
 void tally_cuda_aligned(LLVMModuleRef module);
 
 /* After optimisation: atomicrmw with the order and scope that the IR asks for. */

@@ -157,8 +157,10 @@ static bool link_own(LLVMModuleRef module, const struct tally_cuda_target *targe
 static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *target,
 		     const struct tally_lower_options *options, struct tally_error *error)
 {
-	return link_own(module, target, error) && tally_lower_link_portable(module, error) &&
-	       link_own(module, target, error) && tally_lower_maths(module, NULL, error) &&
+	if (!link_own(module, target, error) || !tally_lower_link_portable(module, error))
+		return false;
+	tally_cuda_aligned(module); /* guards have a barrier, too */
+	return link_own(module, target, error) && tally_lower_maths(module, NULL, error) &&
 	       tally_lower_link_portable(module, error) &&
 	       tally_cuda_maths(module, options->libdevice, error) &&
 	       tally_lower_check_complete(module, target->name, error);
