@@ -3,6 +3,7 @@
  * What single calls of the driver API cost, asked for again and again while other ways of the same
  * program wait (micro.py): a line "NAME COUNT" on stdin, a line of JSON on stdout.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -11,8 +12,21 @@
 
 enum { GRAPH_NODES = 200, COPY = 4096, PIECE = 1 << 20, BURST = 400 };
 
+/* One thread that takes so many ns by the GPU's clock. */
+static const char spin_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
+			       ".visible .entry spin(.param .u64 length)\n{\n"
+			       "\t.reg .pred %p<2>;\n\t.reg .b64 %rd<5>;\n"
+			       "\tld.param.u64 %rd1, [length];\n"
+			       "\tmov.u64 %rd2, %globaltimer;\n"
+			       "\tadd.s64 %rd3, %rd2, %rd1;\n"
+			       "LOOP:\n"
+			       "\tmov.u64 %rd4, %globaltimer;\n"
+			       "\tsetp.lt.u64 %p1, %rd4, %rd3;\n"
+			       "\t@%p1 bra LOOP;\n"
+			       "\tret;\n}\n";
+
 static struct {
-	CUfunction empty;
+	CUfunction empty, spin;
 	CUstream stream;
 	CUgraphExec graph;
 	CUdeviceptr memory;
@@ -47,6 +61,38 @@ static void event(void)
 	OK(cuEventSynchronize(all.event));
 }
 
+static void record(void)
+{
+	OK(cuEventRecord(all.event, all.stream));
+}
+
+static void synchronize(void)
+{
+	OK(cuStreamSynchronize(all.stream));
+}
+
+static void spin(uint64_t ns)
+{
+	void *parameters[] = {&ns};
+
+	OK(cuLaunchKernel(all.spin, 1, 1, 1, 1, 1, 1, 0, all.stream, parameters, NULL));
+}
+
+static void spin_10(void)
+{
+	spin(10000);
+}
+
+static void spin_50(void)
+{
+	spin(50000);
+}
+
+static void spin_200(void)
+{
+	spin(200000);
+}
+
 static void launch_and_wait(void)
 {
 	launch();
@@ -75,7 +121,10 @@ static const struct {
 	{"launch", launch},	      {"launch-and-wait", launch_and_wait},
 	{"graph-replay", replay},     {"copy", copy},
 	{"copy-async", copy_async},   {"event", event},
+	{"event-record", record},     {"synchronize", synchronize},
 	{"allocate-and-free", piece}, {"current-context", current},
+	{"spin-10us", spin_10},	      {"spin-50us", spin_50},
+	{"spin-200us", spin_200},
 };
 
 static double cpu_us(void)
@@ -103,6 +152,7 @@ static void prepare(void)
 {
 	bench_device();
 	all.empty = bench_function(BENCH_EMPTY_PTX, "empty");
+	all.spin = bench_function(spin_ptx, "spin");
 	OK(cuStreamCreate(&all.stream, CU_STREAM_NON_BLOCKING));
 	OK(cuMemAlloc(&all.memory, COPY));
 	OK(cuMemAllocHost((void **)&all.host, COPY));

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Tally costs by itself, on an NVIDIA GPU: the same program without it and in the ways of being preloaded, in one run.
 
-calls      a loop of launches, a graph's replay, copies, events of the driver API (micro.c)
+calls      one function of the driver API again and again: launches, copies, events, allocations ... (micro.c)
+depth      the same with kernels of 10, 50 and 200 us as best effort, by TALLY_DEPTH, and how fast that stops
+guarded    kernels whose blocks can be stopped beside plain ones (bench/guard.c)
 torch      an eager step and a graph's replay in stock PyTorch
 start      what is added to `import torch` and a first kernel, code cache warm
 memory     GPU and host memory that a program has more
@@ -20,6 +22,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,14 +30,18 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 
 from house import House
 
-# way: (preloaded, priority). The first is what the others are compared with; `again` is the same, to see what noise is.
+# way: (preloaded, priority, environment). The first is what the others are compared with; `again` is the same, to see what
+# noise is.
 WAYS = {
-    "without": (False, None),
-    "again": (False, None),
-    "preloaded": (True, None),
-    "high": (True, "high"),
-    "best-effort": (True, "best-effort"),
+    "without": (False, None, {}),
+    "again": (False, None, {}),
+    "preloaded": (True, None, {}),
+    "high": (True, "high", {}),
+    "best-effort": (True, "best-effort", {}),
 }
+DEPTHS = (1, 2, 4, 8)
+DEPTH_WAYS = {"without": (False, None, {})}
+DEPTH_WAYS.update({"%s, depth %d" % (level, depth): (True, "best-effort", {"TALLY_LEVEL": level, "TALLY_DEPTH": str(depth)}) for level in ("gate", "guard") for depth in DEPTHS})
 CALLS = {
     "launch": 20000,
     "launch-and-wait": 2000,
@@ -42,11 +49,14 @@ CALLS = {
     "copy": 3000,
     "copy-async": 3000,
     "event": 3000,
+    "event-record": 3000,
+    "synchronize": 20000,
     "allocate-and-free": 300,
     "current-context": 200000,
 }
+SPINS = {"spin-10us": 400, "spin-50us": 200, "spin-200us": 50}
 STEPS = {"bert/eager": 60, "resnet50/eager": 60, "bert/graph": 150, "resnet50/graph": 300}
-BLOCKS_US, STREAMS = (10, 100, 1000), (1, 16)
+BLOCKS_US, STREAMS = (10, 50, 100), (1, 16)
 FIRST_KERNEL = "import torch; x = torch.ones(1, device='cuda') + 1; torch.cuda.synchronize()"
 
 
@@ -87,10 +97,10 @@ class Micro:
                 file.write(json.dumps(row) + "\n")
         self.say(brief(row))
 
-    def command(self, way, command):
+    def command(self, way, command, ways):
         """(command line, environment) of a program in one of the ways."""
-        preloaded, priority = WAYS[way]
-        environment = dict(self.house.environment)
+        preloaded, priority, more = ways[way]
+        environment = dict(self.house.environment, **more)
         if self.options.device == "cpu":
             environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
         if priority:
@@ -99,9 +109,9 @@ class Micro:
             environment["LD_PRELOAD"] = os.path.join(self.options.build, "lib", "libtally.so")
         return command, environment
 
-    def start(self, way, command, cpus=None):
-        command, environment = self.command(way, command)
-        pin = lambda: os.sched_setaffinity(0, cpus or self.cpus)
+    def start(self, way, command, ways=WAYS):
+        command, environment = self.command(way, command, ways)
+        pin = lambda: os.sched_setaffinity(0, self.cpus)
         return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, preexec_fn=pin)
 
     def answer(self, process, seconds):
@@ -120,9 +130,9 @@ class Micro:
         process.stdin.flush()
         return self.answer(process, seconds)
 
-    def turns(self, kind, command, counts, turns):
+    def turns(self, kind, command, counts, turns, ways=WAYS):
         """Every way alive; each thing of `counts` in turns, ratios within a turn."""
-        processes = {way: self.start(way, command) for way in WAYS}
+        processes = {way: self.start(way, command, ways) for way in ways}
         try:
             for process in processes.values():
                 self.answer(process, 120)
@@ -165,6 +175,22 @@ class Micro:
 
     def calls(self):
         self.turns("calls", [os.path.join(self.options.build, "gpu", "micro")], CALLS, self.options.turns)
+
+    def depth(self):
+        self.turns("depth", [os.path.join(self.options.build, "gpu", "micro")], SPINS, self.options.turns, DEPTH_WAYS)
+        for level in ("gate", "guard"):
+            for depth in DEPTHS:
+                self.stop_class("time-slicing", level, 50, 1, 528 if self.options.device == "cuda" else 16, {"TALLY_DEPTH": str(depth)})
+
+    def guarded(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environment = dict(self.house.environment, GUARD_DEVICE=self.options.device, TALLY_BUILD=self.options.build, BENCH_OUT=folder)
+            if self.options.device == "cpu":
+                environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
+            subprocess.run([os.path.join(self.options.build, "gpu", "guard")], env=environment, stdout=self.log, stderr=self.log, timeout=120, check=True)
+            with open(os.path.join(folder, "results.jsonl")) as file:
+                for row in map(json.loads, file):
+                    self.add(kind="guarded", ok=True, name=row["figure"], over=quartiles(row["samples"]), each=row["n"], beside=row.get("beside"))
 
     def torch(self):
         models = sorted({name.split("/")[0] for name in STEPS})
@@ -244,23 +270,26 @@ class Micro:
         for mode, level in modes:
             for block in self.options.blocks_us or BLOCKS_US:
                 for streams in STREAMS:
-                    environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device, TALLY_LEVEL=level)
-                    if self.options.device == "cpu":
-                        environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
-                    if mode == "mps":
-                        environment.update(self.house.mps, STOP_CLIENT_PRIORITY="1")
-                    elif "--mps" in self.house.run_help:
-                        environment["STOP_MPS"] = "off"
-                    command = [os.path.join(self.options.build, "gpu", "stop"), str(block), str(streams), str(self.options.stops), str(grid)]
-                    try:
-                        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=self.log, timeout=40, preexec_fn=lambda: os.sched_setaffinity(0, self.rest | self.cpus))
-                        row = json.loads(done.stdout)
-                    except (subprocess.TimeoutExpired, ValueError) as problem:
-                        row = {"ok": False, "error": str(problem)[:200], "block_us": block, "streams": streams}
-                    self.add(kind="stop", mode=mode, level=level, **row)
+                    self.stop_class(mode, level, block, streams, grid, {})
+
+    def stop_class(self, mode, level, block, streams, grid, more):
+        environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device, TALLY_LEVEL=level, **more)
+        if self.options.device == "cpu":
+            environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
+        if mode == "mps":
+            environment.update(self.house.mps, STOP_CLIENT_PRIORITY="1")
+        elif "--mps" in self.house.run_help:
+            environment["STOP_MPS"] = "off"
+        command = [os.path.join(self.options.build, "gpu", "stop"), str(block), str(streams), str(self.options.stops), str(grid)]
+        try:
+            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=self.log, timeout=40, preexec_fn=lambda: os.sched_setaffinity(0, self.rest | self.cpus))
+            row = json.loads(done.stdout)
+        except (subprocess.TimeoutExpired, ValueError) as problem:
+            row = {"ok": False, "error": str(problem)[:200], "block_us": block, "streams": streams}
+        self.add(kind="stop", mode=mode, level=level, grid=grid, **more, **row)
 
 
-PARTS = {"calls": Micro.calls, "torch": Micro.torch, "start": Micro.start_up, "memory": Micro.memory, "transform": Micro.transform, "stop": Micro.stop}
+PARTS = {"calls": Micro.calls, "depth": Micro.depth, "guarded": Micro.guarded, "torch": Micro.torch, "start": Micro.start_up, "memory": Micro.memory, "transform": Micro.transform, "stop": Micro.stop}
 
 
 def main():
@@ -271,7 +300,7 @@ def main():
     parser.add_argument("--output", help="results, appended as JSON lines")
     parser.add_argument("--turns", type=int, default=25, help="of every way (%(default)s)")
     parser.add_argument("--starts", type=int, default=5, help="of PyTorch, in every way (%(default)s)")
-    parser.add_argument("--blocks-us", type=int, nargs="+", metavar="US", help="lengths of the blocks that are stopped (10 100 1000)")
+    parser.add_argument("--blocks-us", type=int, nargs="+", metavar="US", help="lengths of the blocks that are stopped (10 50 100)")
     parser.add_argument("--stops", type=int, default=200, help="of every kernel class (%(default)s)")
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)

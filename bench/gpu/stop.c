@@ -3,9 +3,10 @@
  * From "a program of high priority is active" until a saturating best-effort program on the GPU has
  * no running block: the time of the last block's end, as the GPU's own clock says, against the time
  * when the board was told. The clocks are compared at every stop, while the GPU is quiet. Prints
- * one line of JSON. stop BLOCK_US STREAMS STOPS GRID Started where $TALLY_SOCKET names a tallyd;
- * $TALLY is `tally`, $STOP_DEVICE its --device (cuda), and $STOP_CLIENT_PRIORITY the best-effort
- * program's CUDA_MPS_CLIENT_PRIORITY.
+ * one line of JSON: the latencies, and what is left of them ("over") when one block, which nobody
+ * can stop, is taken off. stop BLOCK_US STREAMS STOPS GRID Started where $TALLY_SOCKET names a
+ * tallyd; $TALLY is `tally`, $STOP_DEVICE its --device (cuda), and $STOP_CLIENT_PRIORITY the
+ * best-effort program's CUDA_MPS_CLIENT_PRIORITY.
  */
 #include <math.h>
 #include <pthread.h>
@@ -243,6 +244,34 @@ static pid_t start_victim(char **argv)
 	return pid;
 }
 
+/* How many are below each edge and not below the one before; the last of all others. */
+static void print_histogram(const char *name, const double *values, unsigned count)
+{
+	static const unsigned edges[] = {10,  20,  30,	40,  50,   75,	 100,
+					 150, 200, 300, 500, 1000, 2000, 5000};
+	enum { EDGES = sizeof edges / sizeof *edges };
+	unsigned counts[EDGES + 1] = {0};
+
+	for (unsigned i = 0; i < count; i++) {
+		unsigned e = 0;
+
+		while (e < EDGES && values[i] >= edges[e])
+			e++;
+		counts[e]++;
+	}
+	printf(", \"%s\": {", name);
+	for (unsigned e = 0; e < EDGES; e++)
+		printf("\"<%u\": %u, ", edges[e], counts[e]);
+	printf("\"more\": %u}", counts[EDGES]);
+}
+
+static void print_quantiles(const char *infix, const double *values, unsigned count)
+{
+	printf(", \"p50%s_us\": %.1f, \"p90%s_us\": %.1f, \"p99%s_us\": %.1f, \"max%s_us\": %.1f",
+	       infix, bench_median(values, count), infix, bench_quantile(values, count, 0.9), infix,
+	       bench_quantile(values, count, 0.99), infix, bench_quantile(values, count, 1));
+}
+
 static void print_list(const char *name, const double *values, unsigned count)
 {
 	printf(", \"%s\": [", name);
@@ -293,12 +322,16 @@ int main(int argc, char **argv)
 	printf("{\"ok\": true, \"block_us\": %u, \"streams\": %s, \"never_quiet\": %u, "
 	       "\"nothing_ran\": %u",
 	       block_us, argv[2], lost, idle);
-	if (n)
-		printf(", \"p50_us\": %.1f, \"p99_us\": %.1f, \"max_us\": %.1f, "
-		       "\"clock_error_us\": %.1f",
-		       bench_median(latency, n), bench_quantile(latency, n, 0.99),
-		       bench_quantile(latency, n, 1), bench_median(error_us, n));
 	print_list("latencies_us", latency, n);
+	if (n) {
+		printf(", \"clock_error_us\": %.1f", bench_median(error_us, n));
+		print_quantiles("", latency, n);
+		print_histogram("histogram_us", latency, n);
+		for (unsigned i = 0; i < n; i++)
+			latency[i] = fmax(0, latency[i] - block_us);
+		print_quantiles("_over", latency, n);
+		print_histogram("histogram_over_us", latency, n);
+	}
 	printf("}\n");
 	return 0;
 }

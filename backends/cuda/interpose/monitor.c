@@ -119,8 +119,9 @@ static void look_after_daemon(struct tally_device *d)
 /* What the monitor remembers between two looks. */
 struct watch {
 	uint64_t checked_at, busy_at;
-	uint64_t announced; /* over all streams, at the last look */
-	int64_t period;	    /* of a program without guards */
+	uint64_t announced;  /* over all streams, at the last look */
+	int64_t period;	     /* of a program without guards */
+	uint64_t guarded_at; /* when launches that can be stopped were last seen in flight */
 };
 
 static uint64_t total_announced(const struct tally_device *d)
@@ -202,16 +203,18 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
 	atomic_store(&d->asleep, false);
 }
 
-/* On a GPU the gate has to close within microseconds: while launches are in flight the board is
- * watched without sleeping, for at most a millisecond at a time. */
-static bool spin(struct tally_device *d, struct tally_client *client, uint32_t epoch,
-		 enum attention attention)
+/* On a GPU the gate has to close within microseconds: while launches are in flight, and between
+ * launches that follow one another, the board is watched without sleeping, for at most a
+ * millisecond at a time. */
+static bool spin(struct tally_device *d, struct watch *w, struct tally_client *client,
+		 uint32_t epoch, enum attention attention)
 {
-	uint64_t until;
+	uint64_t now = tally_now(), until = now + (uint64_t)paces[attention].spin_ns;
 
-	if (d->cpu || !atomic_load(&d->in_flight))
+	if (atomic_load(&d->in_flight))
+		w->guarded_at = now;
+	if (d->cpu || now - w->guarded_at > (uint64_t)LULL_NS)
 		return false;
-	until = tally_now() + (uint64_t)paces[attention].spin_ns;
 	while (tally_client_epoch(client) == epoch && tally_now() < until)
 		__builtin_ia32_pause();
 	return true;
@@ -252,7 +255,7 @@ static void *monitor(void *argument)
 		look_for_lull(d, &w, now);
 		tally_burst_look(d);
 		tally_unlock(d);
-		if (guards && client && !spin(d, client, epoch, attention))
+		if (guards && client && !spin(d, &w, client, epoch, attention))
 			tally_client_wait(client, epoch, paces[attention].sleep_ns);
 		else if (!guards || !client)
 			sleep_alone(d, &w, now);
