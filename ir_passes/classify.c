@@ -35,6 +35,8 @@ static unsigned of_instruction(LLVMValueRef i)
 
 	if (!callee)
 		return 0;
+	if (tally_meets_grid(i))
+		return 1u << TALLY_CLASS_COOPERATIVE;
 	if (!LLVMIsAInlineAsm(callee))
 		return is_partial_barrier(i) ? 1u << TALLY_CLASS_SPECIALISED : 0;
 	text = LLVMGetInlineAsmAsmString(callee, &length);

@@ -24,6 +24,9 @@ bool tally_is_whole_barrier(LLVMValueRef instruction);
 /* The operation in which threads meet that this instruction is, or NULL. */
 const char *tally_meeting(LLVMValueRef instruction);
 
+/* Asks for what the blocks of a cooperative launch meet in. */
+bool tally_meets_grid(LLVMValueRef instruction);
+
 /* How the blocks of one body can follow each other in the same threads. */
 enum tally_persistence {
 	TALLY_PERSIST_NEVER,  /* see `reason` */

@@ -61,7 +61,7 @@ static const struct tally_operation operations[] = {
 	/* Threads and grid. */
 	XYZ("thread.id"), XYZ("block.id"), XYZ("block.size"), XYZ("grid.size"),
 	PURE("lane.id", "i"), PURE("warp.id", "i"), PURE("warp.count", "i"), PURE("warp.size", "i"),
-	PURE("sm.id", "i"), PURE("sm.count", "i"), PURE("grid.id", "l"),
+	PURE("sm.id", "i"), PURE("sm.count", "i"), PURE("grid.id", "l"), PURE("grid.workspace", "l"),
 	PURE("shared.total.size", "i"), PURE("shared.dynamic.size", "i"),
 	PURE("lanemask.eq", "i"), PURE("lanemask.le", "i"), PURE("lanemask.lt", "i"),
 	PURE("lanemask.ge", "i"), PURE("lanemask.gt", "i"),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pass `refuse`: marks the kernels that must run whole, and says why. */
+#include "ir_passes/hazards.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/pass_util.h"
 #include "ir_passes/passes.h"
 #include "ir_passes/reach.h"
 
-static const char *reason_in_asm(LLVMValueRef function)
+static const char *reason_in(LLVMValueRef function)
 {
 	TALLY_EACH_BLOCK (function, block) {
 		TALLY_EACH_INSTRUCTION (block, i) {
@@ -13,6 +14,8 @@ static const char *reason_in_asm(LLVMValueRef function)
 			const char *text;
 			size_t length;
 
+			if (tally_meets_grid(i))
+				return tally_class_texts[TALLY_CLASS_COOPERATIVE].reason;
 			if (!callee || !LLVMIsAInlineAsm(callee))
 				continue;
 			text = LLVMGetInlineAsmAsmString(callee, &length);
@@ -34,13 +37,10 @@ static const char *find_reason(LLVMModuleRef module, LLVMValueRef kernel)
 		return tally_class_texts[TALLY_CLASS_CLUSTER].reason;
 	if (tally_attribute(kernel, TALLY_ATTR_VARIANT))
 		return "it is transformed already";
-	/* Only what is locked to a vendor holds asm. */
-	if (!tally_attribute(kernel, TALLY_ATTR_VENDOR))
-		return NULL;
 	tally_reach(&reach, kernel);
 	TALLY_EACH_FUNCTION (module, function)
 		if (!reason && tally_set_has(&reach, function))
-			reason = reason_in_asm(function);
+			reason = reason_in(function);
 	tally_set_free(&reach);
 	return reason;
 }

@@ -40,6 +40,13 @@ bool tally_is_whole_barrier(LLVMValueRef instruction)
 	       strcmp(name, "tally.barrier.arrive") != 0 && whole_block(instruction);
 }
 
+bool tally_meets_grid(LLVMValueRef instruction)
+{
+	const char *name = tally_called_name(instruction);
+
+	return name && !strcmp(name, "tally.grid.workspace");
+}
+
 const char *tally_meeting(LLVMValueRef instruction)
 {
 	const char *name = tally_called_name(instruction);

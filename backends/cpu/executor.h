@@ -16,6 +16,7 @@ struct tally_cpu_launch {
 	uint32_t grid[3], block[3];
 	uint32_t dynamic_shared; /* bytes */
 	uint64_t grid_id;
+	struct tally_cpu_grid *workspace; /* of a cooperative launch, or NULL */
 };
 
 /*

@@ -184,6 +184,13 @@ struct tally_cpu_block {
 	char *local; /* TALLY_CPU_LOW_LOCAL: private memory, local_stride bytes a thread (coroutine
 			kernels) or for one thread (loop kernels) */
 	uint32_t local_stride, reserved;
+	struct tally_cpu_grid *workspace; /* tally.grid.workspace, or NULL */
+};
+
+/* What the blocks of a cooperative launch share, zeros at first. */
+struct tally_cpu_grid {
+	uint32_t words[15]; /* the kernel's; see docs/ir-contract.md */
+	uint32_t failed;    /* one of the blocks has ended in a fault: nobody waits for it */
 };
 
 _Static_assert(sizeof(struct tally_cpu_thread) == 64, "compiled into kernels");
@@ -204,6 +211,7 @@ _Static_assert(offsetof(struct tally_cpu_block, threads) == 92, "compiled into k
 _Static_assert(offsetof(struct tally_cpu_block, sm) == 96, "compiled into kernels");
 _Static_assert(offsetof(struct tally_cpu_block, local) == 104, "compiled into kernels");
 _Static_assert(offsetof(struct tally_cpu_block, local_stride) == 112, "compiled into kernels");
+_Static_assert(offsetof(struct tally_cpu_block, workspace) == 120, "compiled into kernels");
 
 struct tally_cpu_kernel {
 	const char *name;
@@ -243,11 +251,12 @@ struct tally_cpu_module {
 /* Why a block failed: sticky errors of the context, named as the driver API names them. */
 enum tally_cpu_fault {
 	TALLY_CPU_OK = 0,
-	TALLY_CPU_TRAP,	    /* CUDA_ERROR_LAUNCH_FAILED */
-	TALLY_CPU_ASSERT,   /* CUDA_ERROR_ASSERT */
-	TALLY_CPU_DEADLOCK, /* threads wait for each other for ever: CUDA_ERROR_LAUNCH_TIMEOUT */
-	TALLY_CPU_ILLEGAL,  /* CUDA_ERROR_ILLEGAL_ADDRESS */
-	TALLY_CPU_MEMORY,   /* out of host memory */
+	TALLY_CPU_TRAP,	     /* CUDA_ERROR_LAUNCH_FAILED */
+	TALLY_CPU_ASSERT,    /* CUDA_ERROR_ASSERT */
+	TALLY_CPU_DEADLOCK,  /* threads wait for each other for ever: CUDA_ERROR_LAUNCH_TIMEOUT */
+	TALLY_CPU_ILLEGAL,   /* CUDA_ERROR_ILLEGAL_ADDRESS */
+	TALLY_CPU_MEMORY,    /* out of host memory */
+	TALLY_CPU_ELSEWHERE, /* another block of the cooperative launch failed: that one says how */
 };
 
 #endif

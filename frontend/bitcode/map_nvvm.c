@@ -187,6 +187,9 @@ static const struct bitcode_mapping rows[] = {
 	SREG("lanemask.lt", "tally.lanemask.lt"), SREG("lanemask.ge", "tally.lanemask.ge"),
 	SREG("lanemask.gt", "tally.lanemask.gt"),
 	SREG("gridid", "%x = call i64 @tally.grid.id() %r = trunc i64 %x to i32"),
+	SREG("envreg2", "%x = call i64 @tally.grid.workspace() %r = trunc i64 %x to i32"),
+	SREG("envreg1", "%x = call i64 @tally.grid.workspace() %y = lshr i64 %x, 32 "
+			"%r = trunc i64 %y to i32"),
 	SREG("clock", "tally.clock32"), {N "read.ptx.sreg.clock64", "l", "tally.clock"},
 	{N "read.ptx.sreg.globaltimer", "l", "tally.global.timer"},
 	SREG("globaltimer.lo", "%x = call i64 @tally.global.timer() %r = trunc i64 %x to i32"),

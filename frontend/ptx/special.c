@@ -30,6 +30,8 @@ static const struct {
 	{"%smid", "tally.sm.id", 0, false},
 	{"%nsmid", "tally.sm.count", 0, false},
 	{"%gridid", "tally.grid.id", 0, true},
+	{"%envreg2", "tally.grid.workspace", 0, true},
+	{"%envreg1", "tally.grid.workspace", 32, true},
 	{"%lanemask_eq", "tally.lanemask.eq", 0, false},
 	{"%lanemask_le", "tally.lanemask.le", 0, false},
 	{"%lanemask_lt", "tally.lanemask.lt", 0, false},

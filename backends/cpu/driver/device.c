@@ -3,8 +3,7 @@
  * What a device says of itself. Its compute capability is 9.0: the newest that programs
  * and libraries of today know everywhere, so that their choice among kernels finds one; the kernels
  * come from PTX or bitcode, so nothing depends on it. A worker counts as a multiprocessor and runs
- * one block at a time. Textures, surfaces and cooperative launches are not there, and the
- * attributes say so.
+ * one block at a time. Textures and surfaces are not there, and the attributes say so.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +99,7 @@ static const struct {
 	IS(MAX_THREADS_PER_MULTIPROCESSOR, BLOCK_THREADS),
 	ASK(ASYNC_ENGINE_COUNT, workers),
 	IS(UNIFIED_ADDRESSING, 1),
+	IS(COOPERATIVE_LAUNCH, 1),
 	IS(TEXTURE_PITCH_ALIGNMENT, 32),
 	IS(COMPUTE_CAPABILITY_MAJOR, COMPUTE_MAJOR),
 	IS(COMPUTE_CAPABILITY_MINOR, COMPUTE_MINOR),

@@ -339,13 +339,28 @@ static CUresult queue_list(struct graph_exec *exec, struct launch_list *l, struc
 	return CUDA_SUCCESS;
 }
 
+/* Blocks of a cooperative launch that could not all run would wait for ever. */
+static CUresult check_kernels(const struct graph_exec *exec)
+{
+	for (size_t i = 0; i < exec->count; i++) {
+		const struct step *step = &exec->steps[i];
+
+		if (!does_nothing(step) && step->node->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
+		    !kernel_work_fits(&step->node->work.kernel))
+			return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	}
+	return CUDA_SUCCESS;
+}
+
 static CUresult launch(struct graph_exec *exec, struct stream *stream)
 {
 	struct launch_list l = {0};
 	CUresult error;
 
 	pthread_mutex_lock(&exec->lock);
-	error = have_lanes(exec, stream->context);
+	error = check_kernels(exec);
+	if (!error)
+		error = have_lanes(exec, stream->context);
 	if (!error && !make_list(exec, &l, stream->level))
 		error = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!error) {

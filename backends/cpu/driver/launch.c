@@ -10,6 +10,7 @@
 struct launch {
 	_Alignas(64) struct tally_cpu_launch cpu;
 	const struct tally_launch *range; /* of a guarded variant: inside the parameters, or NULL */
+	struct tally_cpu_grid grid;	  /* of a cooperative launch */
 };
 
 /* One line for one fault: what comes after it in a failed context is its consequence. */
@@ -37,7 +38,7 @@ static enum tally_cpu_fault run_block(struct tally_cpu_worker *worker, struct op
 	const struct launch *launch = operation->data;
 	enum tally_cpu_fault fault = tally_cpu_run_block(worker, &launch->cpu, block);
 
-	if (__builtin_expect(fault, 0))
+	if (__builtin_expect(fault && fault != TALLY_CPU_ELSEWHERE, 0))
 		report(operation, worker, fault);
 	return fault;
 }
@@ -180,6 +181,15 @@ static struct operation *make(const struct function *function, const CUlaunchCon
 	return operation;
 }
 
+/* Its blocks can wait for each other, and have what they meet in. */
+static void make_cooperative(struct operation *operation)
+{
+	struct launch *launch = operation->data;
+
+	launch->cpu.workspace = &launch->grid;
+	operation->job.gang = operation->job.total > 1;
+}
+
 /* --- launches as work (work.h) --- */
 
 CUresult kernel_work_make(struct kernel_work *work, const void *handle,
@@ -209,6 +219,19 @@ CUresult kernel_work_make(struct kernel_work *work, const void *handle,
 	return error;
 }
 
+/* Blocks that wait for each other have to run at the same time, each in a worker. */
+static bool fits(const CUlaunchConfig *config)
+{
+	uint64_t blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
+
+	return blocks == 1 || blocks <= engine.workers;
+}
+
+bool kernel_work_fits(const struct kernel_work *work)
+{
+	return !work->cooperative || fits(&work->config);
+}
+
 struct operation *kernel_work_operation(const struct kernel_work *work, int level)
 {
 	size_t bytes = work->function->kernel->param_bytes;
@@ -219,7 +242,8 @@ struct operation *kernel_work_operation(const struct kernel_work *work, int leve
 
 	if (operation) {
 		operation->job.level = level;
-		operation->job.gang = work->cooperative && operation->job.total > 1;
+		if (work->cooperative)
+			make_cooperative(operation);
 	}
 	return operation;
 }
@@ -284,7 +308,6 @@ static CUresult capture(struct stream *stream, const void *handle, const CUlaunc
 static CUresult launch(const void *handle, const CUlaunchConfig *config, void **params,
 		       void **extra, const struct extras *extras)
 {
-	uint64_t blocks = (uint64_t)config->gridDimX * config->gridDimY * config->gridDimZ;
 	struct function *function;
 	struct stream *stream;
 	bool captured = false;
@@ -294,8 +317,7 @@ static CUresult launch(const void *handle, const CUlaunchConfig *config, void **
 		error = stream_resolve(config->hStream, &stream);
 	if (!error)
 		error = check_shape(function, config);
-	/* Blocks that wait for each other have to run at the same time, each in a worker. */
-	if (!error && extras->cooperative && blocks > 1 && blocks > engine.workers)
+	if (!error && extras->cooperative && !fits(config))
 		error = CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
 	if (!error)
 		error = capture_admit(stream, &captured);
@@ -307,7 +329,8 @@ static CUresult launch(const void *handle, const CUlaunchConfig *config, void **
 	if (!operation)
 		return error;
 	operation->job.level = extras->level >= 0 ? extras->level : stream->level;
-	operation->job.gang = extras->cooperative && blocks > 1;
+	if (extras->cooperative)
+		make_cooperative(operation);
 	error = stream_submit(stream, operation, (struct point){0});
 	/* "Triggered by the launch's blocks": at the latest when they have ended. */
 	for (unsigned i = 0; i < extras->event_count && !error; i++)

@@ -59,6 +59,7 @@ unsigned work_operation_count(const struct work *work);
 /* launch.c: a launch as work. `list` and `extra` as cuLaunchKernel takes them. */
 CUresult kernel_work_make(struct kernel_work *work, const void *function,
 			  const CUlaunchConfig *config, void **list, void **extra);
+bool kernel_work_fits(const struct kernel_work *work); /* cooperative: all blocks at once */
 struct operation *kernel_work_operation(const struct kernel_work *work, int level);
 
 /* copy.c: whether it may be done, and the operation; nothing is staged. */

@@ -148,7 +148,8 @@ void job_run(struct operation *operation, unsigned slot)
 	}
 	engine_lock();
 	if (fault) {
-		context_fail(operation->stream->context, fault);
+		if (fault != TALLY_CPU_ELSEWHERE)
+			context_fail(operation->stream->context, fault);
 		atomic_store(&job->next, job->total);
 	}
 	job->workers--;

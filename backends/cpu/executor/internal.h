@@ -61,6 +61,10 @@ extern const struct tally_cpu_services tally_cpu_services;
 void tally_cpu_fail(struct tally_cpu_worker *worker, enum tally_cpu_fault fault, const char *format,
 		    ...) __attribute__((format(printf, 3, 4), noreturn));
 
+/* Ends the running block of a cooperative launch when another one has failed: for blocks that poll.
+ */
+void tally_cpu_check_grid(struct tally_cpu_worker *worker);
+
 /* Makes sure that faults of the calling thread's kernels end in `escape` (fault.c); the thread has
  * entered or left a kernel. */
 void tally_cpu_faults_install(void);

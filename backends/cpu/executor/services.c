@@ -74,10 +74,12 @@ static void rest(struct tally_cpu_block *block)
 {
 	enum { PATIENCE = 64 };
 
-	if (++worker_of(block)->polls % PATIENCE)
+	if (++worker_of(block)->polls % PATIENCE) {
 		__builtin_ia32_pause();
-	else
+	} else {
+		tally_cpu_check_grid(worker_of(block));
 		sched_yield();
+	}
 }
 
 const struct tally_cpu_services tally_cpu_services = {

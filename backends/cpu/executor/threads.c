@@ -187,8 +187,10 @@ static bool turn(struct tally_cpu_worker *worker, unsigned warps, unsigned *vain
 	}
 	if (live && !released && !ran && !tally_cpu_release_barriers(worker, warps, true))
 		deadlock(worker, warps);
-	if (live)
+	if (live && *vain) {
+		tally_cpu_check_grid(worker);
 		rest_while_polling(*vain);
+	}
 	return live;
 }
 

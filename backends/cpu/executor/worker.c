@@ -53,6 +53,14 @@ void tally_cpu_fail(struct tally_cpu_worker *worker, enum tally_cpu_fault fault,
 	siglongjmp(worker->escape, fault);
 }
 
+void tally_cpu_check_grid(struct tally_cpu_worker *worker)
+{
+	const struct tally_cpu_grid *grid = worker->block.workspace;
+
+	if (grid && __atomic_load_n(&grid->failed, __ATOMIC_ACQUIRE))
+		tally_cpu_fail(worker, TALLY_CPU_ELSEWHERE, "another block of the launch failed");
+}
+
 /*
  * The decision for the whole block, before any of its threads starts: true when it is to run. The
  * range is checked here for every variant, so that the driver may also hand out blocks of a range
@@ -105,6 +113,7 @@ static void place_block(struct tally_cpu_block *block, const struct tally_cpu_la
 	memcpy(block->size, launch->block, sizeof block->size);
 	block->threads = launch->block[0] * launch->block[1] * launch->block[2];
 	block->grid_id = launch->grid_id;
+	block->workspace = launch->workspace;
 	block->sm_count = __atomic_load_n(&worker_count, __ATOMIC_RELAXED);
 	if (linear < launch->grid[0]) { /* spares one-dimensional grids the divisions */
 		block->id[0] = (uint32_t)linear;
@@ -144,5 +153,7 @@ enum tally_cpu_fault tally_cpu_run_block(struct tally_cpu_worker *worker,
 			fault = launch->kernel->run_block(launch->params, &worker->block);
 	}
 	tally_cpu_faults_leave();
+	if (fault && launch->workspace)
+		__atomic_store_n(&launch->workspace->failed, 1, __ATOMIC_RELEASE);
 	return (enum tally_cpu_fault)fault;
 }

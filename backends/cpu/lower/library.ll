@@ -111,6 +111,13 @@ define i64 @tally.grid.id() {
   ret i64 %v
 }
 
+define i64 @tally.grid.workspace() {
+  %block = call ptr @tally.cpu.block()
+  %address = getelementptr inbounds i8, ptr %block, i64 120
+  %v = load i64, ptr %address, align 8, !invariant.load !0
+  ret i64 %v
+}
+
 define i32 @tally.lane.id() {
   %linear = call i32 @tally.cpu.linear()
   %v = and i32 %linear, 31

@@ -209,6 +209,17 @@ define i64 @tally.grid.id() {
   ret i64 %r
 }
 
+; Where NVIDIA's driver tells a cooperative launch of its workspace.
+define i64 @tally.grid.workspace() {
+  %low = call i32 asm "mov.u32 $0, %envreg2;", "=r"()
+  %high = call i32 asm "mov.u32 $0, %envreg1;", "=r"()
+  %low.wide = zext i32 %low to i64
+  %high.wide = zext i32 %high to i64
+  %high.up = shl i64 %high.wide, 32
+  %r = or i64 %high.up, %low.wide
+  ret i64 %r
+}
+
 define i32 @tally.shared.total.size() {
   %r = call i32 asm "mov.u32 $0, %total_smem_size;", "=r"()
   ret i32 %r
