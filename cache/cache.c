@@ -212,7 +212,7 @@ static enum tally_cache_answer locate(const struct tally_cache_request *request,
 	if (answer)
 		return answer;
 	snprintf(place->name, sizeof place->name, "%s%s", place->key.hex,
-		 tally_cache_extension(request->target));
+		 tally_cache_extension(request));
 	place->on_disk = usable_folder(place->folder) &&
 			 snprintf(path, PATH_MAX, "%s/%s", place->folder, place->name) < PATH_MAX &&
 			 snprintf(place->lock, PATH_MAX, "%s/%s.lock", place->folder,

@@ -18,8 +18,11 @@ struct tally_cache_request {
 	const void *image;     /* what a driver API was given: PTX text, fatbin, bitcode, ELF */
 	size_t size;	       /* from tally_image_size() where the API gives none */
 	const char *target;    /* "x86-64", "sm_90" */
-	const char *transform; /* "none", "slice,guard" */
+	const char *transform; /* "none", "slice,guard", TALLY_CACHE_OPAQUE */
 };
+
+/* Machine code that is made stoppable as it is: cubins, and fatbins that hold some. */
+#define TALLY_CACHE_OPAQUE "opaque"
 
 /*
  * Finds or makes the file for `request` and stores its path (a file that stays readable once
@@ -60,6 +63,27 @@ struct tally_image_facts {
 	enum tally_fact variables;
 };
 struct tally_image_facts tally_image_peek(const void *image, size_t size);
+
+/*
+ * What a fatbin, or a cubin, holds that a device of `arch` (90: sm_90) can run as machine code: a
+ * fatbin of those entries alone, or the cubin itself. For size: large libraries carry seven
+ * architectures. The caller frees `part`. False when there is nothing, or no memory.
+ */
+bool tally_image_machine_code(const void *image, size_t size, unsigned arch, void **part,
+			      size_t *part_size);
+
+/*
+ * What a cubin's kernels share with the program and with each other beside their parameters.
+ * `variables`: they use variables on the device, which two copies of the code would have twice;
+ * literals, tables of CUDA's own headers and objects without content, which nobody writes, do not
+ * count. `constants`: constant memory that only the host can change, by its address. TALLY_MAYBE:
+ * it is no cubin, or damaged.
+ */
+struct tally_cubin_facts {
+	enum tally_fact variables, constants;
+	char variable[64]; /* one of those, its name cut; or empty */
+};
+struct tally_cubin_facts tally_cubin_look(const void *cubin, size_t size);
 
 /* Size in bytes of the image at `image`, known only by its first bytes (fatbin, fatbin wrapper,
  * ELF, PTX text), and its start (differs for the wrapper). False when it is none of these. */

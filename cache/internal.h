@@ -13,7 +13,8 @@
 /* key.c: the tally-lower that would be run, and the name of a request's result. */
 bool tally_cache_find_lower(char path[PATH_MAX], struct tally_error *error);
 struct tally_hash tally_cache_key(const struct tally_cache_request *request, const char *lower);
-const char *tally_cache_extension(const char *target); /* ".so", ".ptx", ".hsaco" */
+/* ".so", ".ptx", ".hsaco", ".cubin" */
+const char *tally_cache_extension(const struct tally_cache_request *request);
 
 /* folder.c: makes room for what was just added: removes the files that were used least recently
  * until the cache is within its limit, but never `keep`. */

@@ -159,14 +159,16 @@ struct tally_hash tally_cache_key(const struct tally_cache_request *request, con
 	return hash;
 }
 
-const char *tally_cache_extension(const char *target)
+const char *tally_cache_extension(const struct tally_cache_request *request)
 {
 	static const struct {
 		const char *prefix, *extension;
 	} table[] = {{"x86", ".so"}, {"sm_", ".ptx"}, {"gfx", ".hsaco"}};
 
+	if (!strcmp(request->transform, TALLY_CACHE_OPAQUE))
+		return ".cubin";
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		if (!strncmp(target, table[i].prefix, strlen(table[i].prefix)))
+		if (!strncmp(request->target, table[i].prefix, strlen(table[i].prefix)))
 			return table[i].extension;
 	return ".bin";
 }

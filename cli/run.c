@@ -31,6 +31,10 @@ static const char help[] =
 	"                      side. auto: use one that runs, else start one and stop it when the\n"
 	"                      last program has gone; on: the same, or fail; off: do without\n"
 	"                      (default: auto)\n"
+	"  --opaque WHOSE      whose kernels of machine code alone are made stoppable, if the "
+	"program\n"
+	"                      is one to stop. off: nobody's; open: not those of NVIDIA's closed\n"
+	"                      libraries; all (default: open; see libtally(7) for why)\n"
 	"  --name NAME         the name that `tally status` shows (default: the program's)\n"
 	"  --help, --version\n"
 	"\n"
@@ -43,7 +47,8 @@ struct settings {
 	enum device device;
 	enum tally_mps_use mps;
 	int priority;
-	const char *slo; /* NULL: none */
+	const char *slo;    /* NULL: none */
+	const char *opaque; /* NULL: what TALLY_OPAQUE says */
 	const char *name;
 	char **program;
 };
@@ -76,13 +81,19 @@ static int parse(int argc, char **argv, struct settings *settings)
 {
 	static const char *const devices[] = {
 		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
+	static const char *const whose[] = {"off", "open", "all"};
 	static const char *const uses[] = {
 		[TALLY_MPS_AUTO] = "auto", [TALLY_MPS_ON] = "on", [TALLY_MPS_OFF] = "off"};
 	static const struct option options[] = {
-		{"priority", required_argument, NULL, 'p'}, {"slo", required_argument, NULL, 's'},
-		{"device", required_argument, NULL, 'd'},   {"mps", required_argument, NULL, 'm'},
-		{"name", required_argument, NULL, 'n'},	    {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},	    {0},
+		{"priority", required_argument, NULL, 'p'},
+		{"slo", required_argument, NULL, 's'},
+		{"device", required_argument, NULL, 'd'},
+		{"mps", required_argument, NULL, 'm'},
+		{"opaque", required_argument, NULL, 'o'},
+		{"name", required_argument, NULL, 'n'},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, 'V'},
+		{0},
 	};
 	struct tally_error error = {0};
 	bool ok = true;
@@ -102,6 +113,10 @@ static int parse(int argc, char **argv, struct settings *settings)
 		case 'm':
 			ok = parse_word("--mps", optarg, uses, &word, &error);
 			settings->mps = (enum tally_mps_use)word;
+			break;
+		case 'o':
+			ok = parse_word("--opaque", optarg, whose, &word, &error);
+			settings->opaque = optarg;
 			break;
 		case 's':
 			settings->slo = optarg;
@@ -202,6 +217,7 @@ static bool set_environment(const struct settings *settings, const char *socket,
 	snprintf(priority, sizeof priority, "%d", settings->priority);
 	if (setenv("TALLY_PRIORITY", priority, 1) || setenv("TALLY_NAME", settings->name, 1) ||
 	    setenv("TALLY_SOCKET", socket, 1) ||
+	    (settings->opaque && setenv("TALLY_OPAQUE", settings->opaque, 1)) ||
 	    (settings->slo ? setenv("TALLY_SLO", settings->slo, 1) : unsetenv("TALLY_SLO")))
 		return tally_fail(error, "out of memory");
 	return true;

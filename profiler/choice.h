@@ -60,6 +60,9 @@ struct tally_report_row;
 void tally_known_gather(struct tally_known *known, const struct tally_report_row *live,
 			const struct tally_row *stored);
 
+/* Whether a launch was ever timed, at whatever level. */
+bool tally_known_timed(const struct tally_known *known);
+
 /* The same from rows alone. */
 void tally_known_of_row(struct tally_known *known, const struct tally_row *row);
 

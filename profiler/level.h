@@ -43,7 +43,15 @@ enum tally_level {
 	X(GRAPH, "graph", "part of a graph, which is launched as a whole")                         \
 	X(HIGH, "high", "the program's priority is high: it is never stopped inside")              \
 	X(ASKED, "asked", "the user asked for it")                                                 \
-	X(VARIABLES, "variables", "has device variables: stoppable when the program starts again")
+	X(VARIABLES, "variables", "has device variables: stoppable when the program starts again") \
+	X(CLOSED, "closed",                                                                        \
+	  "from a closed library, or nobody knows whose: --opaque all would have it stop")         \
+	X(OPAQUE_OFF, "opaque-off", "it came as machine code alone, and --opaque is off")          \
+	X(SELF_TEST, "self-test", "this driver does not run machine code that was made stoppable") \
+	X(NOT_PATCHED, "not-patched", "its machine code could not be made stoppable")              \
+	X(SHARED, "shared-variables",                                                              \
+	  "uses device variables, which a second copy of its machine code would have twice")       \
+	X(COLLECTIVE, "collective", "it waits for kernels of other devices")
 
 enum tally_reason {
 #define TALLY_REASON_NUMBER(name, word, text) TALLY_WHY_##name,

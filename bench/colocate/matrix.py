@@ -10,7 +10,7 @@ SERVERS = [model + "/" + mode for model in ("resnet50", "bert", "gpt2") for mode
 TRAINERS = ["resnet50-train", "gpt2-train", "bert-train", "matmul"]
 LOADS = [0.1, 0.3, 0.5, 0.7]
 TRACES = ["poisson", "bursty"]
-SYSTEMS = ["alone", "time-slicing", "mps", "mps-priority", "tally-launch", "tally"]
+SYSTEMS = ["alone", "time-slicing", "mps", "mps-priority", "tally-launch", "tally", "tally-opaque"]
 
 PRESETS = {
     "full": {"servers": SERVERS, "trainers": TRAINERS, "loads": LOADS, "traces": TRACES, "systems": SYSTEMS, "repeats": 3, "seconds": 5.0},
@@ -19,7 +19,7 @@ PRESETS = {
         "trainers": ["gpt2-train", "matmul"],
         "loads": [0.5],
         "traces": ["poisson"],
-        "systems": SYSTEMS,
+        "systems": SYSTEMS[:-1],
         "repeats": 2,
         "seconds": 3.0,
     },

@@ -25,6 +25,7 @@ SYSTEMS = {
     "mps-priority": ("mps", "mps-low"),
     "tally-launch": ("tally", "tally-launch"),
     "tally": ("tally", "tally"),
+    "tally-opaque": ("tally", "tally-opaque"),
     "tally-slo": ("tally-slo", "tally"),
     "tally-equal": ("tally", "tally-equal"),
     "tally-time-slicing": ("tally-plain", "tally-plain"),
@@ -40,6 +41,8 @@ SURROUNDINGS = {
     "tally": Surrounding(True, 1, True),
     # No kernel is stopped inside: nothing is compiled, every launch waits as a whole.
     "tally-launch": Surrounding(True, 1, True, {"TALLY_LEVEL": "gate", "TALLY_LOWER": "/bin/false"}),
+    # The machine code of NVIDIA's closed libraries is made stoppable too.
+    "tally-opaque": Surrounding(True, 1, True, {"TALLY_OPAQUE": "all"}),
     "tally-slo": Surrounding(True, 1, True, {}, ("--slo", "1.05")),
     "tally-equal": Surrounding(True, 0, True),
     "tally-plain": Surrounding(False, 0, True),

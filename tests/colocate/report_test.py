@@ -17,7 +17,7 @@ import run
 from arrivals import TRACES, arrivals
 from matrix import PRESETS, Cell, Solo, groups, key
 
-SLOWER = {"alone": 1, "time-slicing": 3, "mps": 9, "mps-priority": 4, "tally-launch": 1.5, "tally": 1.25}
+SLOWER = {"alone": 1, "time-slicing": 3, "mps": 9, "mps-priority": 4, "tally-launch": 1.5, "tally": 1.25, "tally-opaque": 1.125}
 
 
 def results(preset="quick"):

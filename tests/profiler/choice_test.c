@@ -157,6 +157,42 @@ static void test_what_cannot_be_stopped(void **state)
 	assert_int_equal(tally_choose(&k, &paper).stop_ns, 900 * US);
 }
 
+/* Patched machine code: a decision of 0.42 us a block, and cheaper skipping. */
+static void test_machine_code(void **state)
+{
+	/* 100 waves of 10 us: 4 % slower, and any block soon at its end. */
+	struct tally_known k = kernel(13200, 256, 132, TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE));
+	struct tally_decision d;
+
+	(void)state;
+	measured(&k, TALLY_LEVEL_GATE, 1000 * US);
+	d = tally_choose(&k, &paper);
+	assert_int_equal(d.choice.level, TALLY_LEVEL_OPAQUE);
+	assert_int_equal(d.duration_ns, 1042 * US);
+	assert_int_equal(d.stop_ns, 20 * US + 10 * US + 13200 * 1418 / 1000);
+	assert_int_equal(d.choice.reason, TALLY_WHY_OVER_BOUND);
+	k.blocks = 660;
+	measured(&k, TALLY_LEVEL_GATE, 50 * US);
+	expect(&k, OPAQUE, LONG);
+	/* Short ones stay as they are, and are never in slices: each would have the whole grid. */
+	measured(&k, TALLY_LEVEL_GATE, 30 * US);
+	expect(&k, OPAQUE, EXPLORING);
+	k.launches = 5000;
+	expect(&k, GATE, SHORT);
+	k = kernel(400000, 256, 1056, TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE));
+	measured(&k, TALLY_LEVEL_GATE, 800 * US);
+	d = tally_choose(&k, &paper);
+	assert_int_equal(d.choice.level, TALLY_LEVEL_OPAQUE);
+	assert_int_equal(d.choice.slice, 0);
+	/* So many tiny blocks that skipping them takes as long as running them: nothing is won. */
+	measured(&k, TALLY_LEVEL_GATE, 500 * US);
+	expect(&k, GATE, OVER_BOUND);
+	/* A persistent kernel: as many blocks as run at once. */
+	k = kernel(132, 384, 132, TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE));
+	measured(&k, TALLY_LEVEL_GATE, 2600 * US);
+	expect(&k, GATE, ONE_WAVE);
+}
+
 static void test_before_anything_is_measured(void **state)
 {
 	struct tally_known k = kernel(100, 256, 0, ALL);
@@ -463,6 +499,7 @@ int main(void)
 		cmocka_unit_test(test_huge_grids_are_sliced),
 		cmocka_unit_test(test_persistent_where_slices_cost_too_much),
 		cmocka_unit_test(test_what_cannot_be_stopped),
+		cmocka_unit_test(test_machine_code),
 		cmocka_unit_test(test_before_anything_is_measured),
 		cmocka_unit_test(test_a_fence_costs),
 		cmocka_unit_test(test_one_late_stop_of_a_few),

@@ -3,14 +3,19 @@
  * Compiling while the program runs. Its module is loaded as it came and its kernels run whole; when
  * the stoppable forms are there they are loaded as a second module beside it. That is allowed only
  * where the two share nothing: a module with variables on the device would have them twice. One
- * thread does it all, one image after another, and ends when there is none.
+ * thread does it all, one image after another, and ends when there is none. Machine code takes the
+ * same way (opaque.h): what is compiled there is what its image holds for this device.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "backends/cuda/interpose/images.h"
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 
@@ -18,6 +23,8 @@ struct job {
 	struct job *next;
 	struct tally_module *module;
 	CUcontext context; /* of the module; NULL: a library */
+	CUcontext current; /* of whoever asked */
+	bool opaque;	   /* machine code: the image is taken when it is the job's turn */
 	void *image;	   /* ours */
 	size_t size;
 	char target[32];
@@ -32,12 +39,14 @@ static bool running;
 
 /* Held while a second module is loaded and made known: whoever takes a module away waits. */
 static pthread_mutex_t publish_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t published = PTHREAD_COND_INITIALIZER;
 static bool all_over;
 
 void tally_compile_forked(void)
 {
 	pthread_mutex_init(&queue_lock, NULL);
 	pthread_mutex_init(&publish_lock, NULL);
+	pthread_cond_init(&published, NULL);
 	queued = current = NULL;
 	running = all_over = false;
 }
@@ -56,9 +65,11 @@ static struct tally_report *report(void)
 	return d ? d->report : NULL;
 }
 
-/* Loads `image` the way the program's module was loaded. Publish lock held. */
+/* Loads `image`, which stays, the way the program's module was loaded. Publish lock held. */
 static bool load_beside(const struct job *job, const void *image)
 {
+	CUlibraryOption stays[] = {CU_LIBRARY_BINARY_IS_PRESERVED};
+	void *yes[] = {(void *)(uintptr_t)1};
 	struct tally_module *m = job->module;
 	CUlibrary library = NULL;
 	CUmodule module = NULL;
@@ -66,8 +77,8 @@ static bool load_beside(const struct job *job, const void *image)
 	CUresult result;
 
 	if (m->library) {
-		result = TALLY_DRIVER(cuLibraryLoadData)(&library, image, NULL, NULL, 0, NULL, NULL,
-							 0);
+		result = TALLY_DRIVER(cuLibraryLoadData)(&library, image, NULL, NULL, 0, stays, yes,
+							 1);
 		atomic_store(&m->variants, result ? NULL : library);
 		return !result;
 	}
@@ -79,25 +90,80 @@ static bool load_beside(const struct job *job, const void *image)
 	return !result;
 }
 
+/* The compiler's answer. Patched images are many and large: theirs stay in the cache's file. */
+static void *open_image(const struct job *job, const char *path, size_t *size,
+			struct tally_error *error)
+{
+	void *image = MAP_FAILED;
+	off_t end;
+	int fd;
+
+	if (!job->opaque)
+		return tally_image_read(path, size, error);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	end = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+	if (end > 0) {
+		*size = (size_t)end;
+		image = mmap(NULL, *size, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (image == MAP_FAILED) {
+		tally_fail(error, "cannot read %s", path);
+		return NULL;
+	}
+	return image;
+}
+
+static void close_image(const struct job *job, void *image, size_t size)
+{
+	if (job->opaque)
+		munmap(image, size);
+	else
+		free(image);
+}
+
+static void keep_image(struct job *job, void *image, size_t size)
+{
+	struct tally_module *m = job->module;
+
+	if (job->opaque) {
+		m->machine_code->patched = image;
+		m->machine_code->patched_size = size;
+	} else {
+		m->image = image;
+	}
+}
+
+/* Whether what the image declares may be there twice. */
+static bool shares(struct job *job, const void *image, size_t size)
+{
+	if (job->opaque)
+		job->variables = tally_cubin_look(image, size).variables;
+	/* An image that could not be looked into is known by what was made of it. */
+	else if (job->variables == TALLY_MAYBE)
+		job->variables = tally_image_peek(image, size).variables;
+	return job->variables != TALLY_NO;
+}
+
 static void publish(struct job *job, void *image, size_t size)
 {
 	struct tally_module *m = job->module;
 	struct tally_report *r = report();
+	bool shared = shares(job, image, size);
 
-	/* An image that could not be looked into is known by what was made of it. */
-	if (job->variables == TALLY_MAYBE)
-		job->variables = tally_image_peek(image, size).variables;
 	pthread_mutex_lock(&publish_lock);
 	if (all_over || atomic_load(&job->cancelled)) {
-		free(image);
-	} else if (job->variables != TALLY_NO || atomic_load(&m->asked)) {
-		free(image);
-		tally_module_is(m, TALLY_MODULE_WHOLE, TALLY_WHY_VARIABLES);
+		close_image(job, image, size);
+	} else if (shared || atomic_load(&m->asked)) {
+		close_image(job, image, size);
+		tally_module_is(m, TALLY_MODULE_WHOLE,
+				job->opaque ? TALLY_WHY_SHARED : TALLY_WHY_VARIABLES);
 	} else if (!load_beside(job, image)) {
-		free(image);
+		close_image(job, image, size);
 		tally_module_is(m, TALLY_MODULE_WHOLE, TALLY_WHY_DRIVER);
 	} else {
-		m->image = image;
+		keep_image(job, image, size);
 		tally_module_is(m, TALLY_MODULE_STOPPABLE, TALLY_WHY_NONE);
 		if (r) {
 			tally_report_count(r, TALLY_COUNT_COMPILED, 1);
@@ -107,29 +173,65 @@ static void publish(struct job *job, void *image, size_t size)
 	pthread_mutex_unlock(&publish_lock);
 }
 
+static void give_up(struct job *job, enum tally_reason reason)
+{
+	struct tally_report *r = report();
+
+	pthread_mutex_lock(&publish_lock);
+	if (!atomic_load(&job->cancelled))
+		tally_module_is(job->module, TALLY_MODULE_WHOLE, reason);
+	pthread_mutex_unlock(&publish_lock);
+	if (r)
+		tally_report_count(r, TALLY_COUNT_NOT_COMPILED, 1);
+}
+
+/* The machine code that is to be patched: while its module is loaded its image is there. */
+static bool take_code(struct job *job)
+{
+	const struct tally_machine_code *code = job->module->machine_code;
+	bool taken = false;
+
+	pthread_mutex_lock(&publish_lock);
+	if (!all_over && !atomic_load(&job->cancelled))
+		taken = tally_image_machine_code(code->image, code->size,
+						 tally_target_arch(job->target), &job->image,
+						 &job->size);
+	pthread_mutex_unlock(&publish_lock);
+	return taken;
+}
+
 static void compile(struct job *job)
 {
-	struct tally_cache_request request = {job->image, job->size, job->target, TALLY_TRANSFORM};
-	static _Atomic bool said;
+	static _Atomic bool said[2];
+	struct tally_cache_request request = {.target = job->target};
 	struct tally_error error = {0};
-	struct tally_report *r = report();
 	char path[PATH_MAX];
 	void *image = NULL;
 	size_t size;
 
+	if (job->opaque && !tally_opaque_works(job->current, job->target)) {
+		give_up(job, TALLY_WHY_SELF_TEST);
+		return;
+	}
+	if (job->opaque && !take_code(job)) {
+		give_up(job, TALLY_WHY_NO_CODE);
+		return;
+	}
+	request.image = job->image;
+	request.size = job->size;
+	request.transform = job->opaque ? TALLY_CACHE_OPAQUE : TALLY_TRANSFORM;
 	if (tally_cache_get(&request, path, &error))
-		image = tally_image_read(path, &size, &error);
+		image = open_image(job, path, &size, &error);
 	if (image) {
 		publish(job, image, size);
 		return;
 	}
-	if (!atomic_load(&job->cancelled))
-		tally_module_is(job->module, TALLY_MODULE_WHOLE, TALLY_WHY_NOT_COMPILED);
-	if (r)
-		tally_report_count(r, TALLY_COUNT_NOT_COMPILED, 1);
-	tally_warn_once(&said,
-			"kernels of this program cannot be stopped between blocks, only between "
-			"launches: %s",
+	give_up(job, job->opaque ? TALLY_WHY_NOT_PATCHED : TALLY_WHY_NOT_COMPILED);
+	tally_warn_once(&said[job->opaque],
+			job->opaque ? "some machine code of this program cannot be stopped between "
+				      "blocks, only between launches: %s"
+				    : "kernels of this program cannot be stopped between blocks, "
+				      "only between launches: %s",
 			error.message);
 }
 
@@ -151,33 +253,24 @@ static void *work(void *unused)
 		pthread_mutex_lock(&queue_lock);
 		free_job(current);
 		current = NULL;
+		pthread_cond_broadcast(&published);
 	}
 	running = false;
 	pthread_mutex_unlock(&queue_lock);
 	return NULL;
 }
 
-void tally_compile_start(struct tally_module *module, const struct tally_loading *l)
+/* Puts a job (NULL: out of memory) behind all others; what is missing of it is filled in. */
+static void put(struct job *job, struct tally_module *module)
 {
-	struct job *job = calloc(1, sizeof *job), **end = &queued;
-	void *image = malloc(l->size + 1);
+	struct job **end = &queued;
 
-	if (!job || !image) {
-		free(job);
-		free(image);
+	if (!job) {
 		tally_module_is(module, TALLY_MODULE_WHOLE, TALLY_WHY_NOT_COMPILED);
 		return;
 	}
-	memcpy(image, l->image, l->size);
-	((char *)image)[l->size] = '\0';
 	job->module = module;
-	job->image = image;
-	job->size = l->size;
-	memcpy(job->target, l->target, sizeof job->target);
-	job->variables = l->facts.variables;
 	job->began = tally_now();
-	if (!module->library)
-		TALLY_DRIVER(cuCtxGetCurrent)(&job->context);
 	pthread_mutex_lock(&queue_lock);
 	while (*end)
 		end = &(*end)->next;
@@ -189,6 +282,49 @@ void tally_compile_start(struct tally_module *module, const struct tally_loading
 		free_job(job);
 		tally_module_is(module, TALLY_MODULE_WHOLE, TALLY_WHY_NOT_COMPILED);
 	}
+	pthread_mutex_unlock(&queue_lock);
+}
+
+void tally_compile_start(struct tally_module *module, const struct tally_loading *l)
+{
+	struct job *job = calloc(1, sizeof *job);
+	void *image = malloc(l->size + 1);
+
+	if (job && image) {
+		memcpy(image, l->image, l->size);
+		((char *)image)[l->size] = '\0';
+		job->image = image;
+		job->size = l->size;
+		memcpy(job->target, l->target, sizeof job->target);
+		job->variables = l->facts.variables;
+		if (!module->library)
+			TALLY_DRIVER(cuCtxGetCurrent)(&job->context);
+	} else {
+		free(image);
+		free(job);
+		job = NULL;
+	}
+	put(job, module);
+}
+
+void tally_compile_patch(struct tally_module *module)
+{
+	struct job *job = calloc(1, sizeof *job);
+
+	if (job) {
+		job->opaque = true;
+		memcpy(job->target, module->machine_code->target, sizeof job->target);
+		job->context = module->context;
+		TALLY_DRIVER(cuCtxGetCurrent)(&job->current);
+	}
+	put(job, module);
+}
+
+void tally_compile_wait(struct tally_module *module)
+{
+	pthread_mutex_lock(&queue_lock);
+	while (running && atomic_load(&module->form) == TALLY_MODULE_COMPILING)
+		pthread_cond_wait(&published, &queue_lock);
 	pthread_mutex_unlock(&queue_lock);
 }
 

@@ -24,14 +24,16 @@ static const char *const graphs[] = {[TALLY_GRAPHS_AUTO] = "auto",
 				     [TALLY_GRAPHS_NODES] = "nodes",
 				     NULL};
 
+static const char *const opaques[] = {
+	[TALLY_OPAQUE_OFF] = "off", [TALLY_OPAQUE_OPEN] = "open", [TALLY_OPAQUE_ALL] = "all", NULL};
 static const char *const guards[] = {"0", "1", NULL};
 
 /* Each is complained about on its own, once. */
-enum variable { PRIORITY, SLO, DEPTH, BOUND, GUARD, LEVEL, COMPILE, GRAPHS, VARIABLES };
+enum variable { PRIORITY, SLO, DEPTH, BOUND, GUARD, LEVEL, COMPILE, GRAPHS, OPAQUE, VARIABLES };
 static const char *const names[VARIABLES] = {
-	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	 [DEPTH] = "TALLY_DEPTH",
-	[BOUND] = "TALLY_BOUND_US",    [GUARD] = "TALLY_GUARD",	 [LEVEL] = "TALLY_LEVEL",
-	[COMPILE] = "TALLY_COMPILE",   [GRAPHS] = "TALLY_GRAPHS"};
+	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	  [DEPTH] = "TALLY_DEPTH",
+	[BOUND] = "TALLY_BOUND_US",    [GUARD] = "TALLY_GUARD",	  [LEVEL] = "TALLY_LEVEL",
+	[COMPILE] = "TALLY_COMPILE",   [GRAPHS] = "TALLY_GRAPHS", [OPAQUE] = "TALLY_OPAQUE"};
 
 static void complain(enum variable v, const char *text, const char *wanted, const char *then)
 {
@@ -102,5 +104,6 @@ void tally_config_read(struct tally_config *config)
 	config->bound_ns = (uint64_t)(bound_us * 1000);
 	config->level = word(LEVEL, set(getenv("TALLY_LEVEL")), levels, TALLY_RUN_AUTO);
 	config->compile = word(COMPILE, set(getenv("TALLY_COMPILE")), compiles, TALLY_COMPILE_AUTO);
+	config->opaque = word(OPAQUE, set(getenv("TALLY_OPAQUE")), opaques, TALLY_OPAQUE_OPEN);
 	config->graphs = word(GRAPHS, set(getenv("TALLY_GRAPHS")), graphs, TALLY_GRAPHS_AUTO);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/waits.h"
@@ -574,20 +575,41 @@ static uint64_t predicted(const struct list *l)
 	return ns;
 }
 
+/* Kernels of machine code are not timed inside of a graph: that it is long is reason enough. */
+static void ask_for_all(const struct list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		const struct tally_kernel *k;
+		struct tally_module *m = NULL;
+
+		if (l->nodes[i].type != CU_GRAPH_NODE_TYPE_KERNEL)
+			continue;
+		k = tally_kernel_find(l->nodes[i].kernel.function);
+		if (k && (m = tally_kernel_unasked(k)))
+			tally_opaque_ask(m);
+	}
+}
+
 /* Kernels may get their stoppable form some time after the graph was made. A context is current. */
 static bool stoppable(struct list *l)
 {
+	bool unasked = false;
+
 	for (size_t i = 0; i < l->count && !l->stoppable; i++) {
 		struct tally_kernel *k;
 
 		if (l->nodes[i].type != CU_GRAPH_NODE_TYPE_KERNEL)
 			continue;
 		k = tally_kernel_of(l->nodes[i].kernel.function);
-		if (!k || !tally_kernel_stoppable(k))
+		if (k && tally_kernel_unasked(k))
+			unasked = true;
+		else if (!k || !tally_kernel_stoppable(k))
 			return false;
 	}
-	l->stoppable = true;
-	return true;
+	l->stoppable = !unasked;
+	if (unasked && predicted(l) > tally_queue_limit())
+		ask_for_all(l);
+	return l->stoppable;
 }
 
 /* What the depth limit would let through at once anyway is launched whole. */

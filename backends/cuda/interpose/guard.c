@@ -205,6 +205,18 @@ static bool fill(struct tally_logged *e, struct tally_kernel *k, void **paramete
 	return true;
 }
 
+/* Attributes too, where there are any. */
+static bool fill_attributes(struct tally_logged *e, const struct tally_attributes *from)
+{
+	if (from && !e->attributes && !(e->attributes = malloc(sizeof *e->attributes)))
+		return false;
+	if (from)
+		*e->attributes = *from;
+	else if (e->attributes)
+		e->attributes->count = 0;
+	return true;
+}
+
 static bool admits(const struct tally_device *d, const struct tally_guard *g, uint64_t predicted)
 {
 	unsigned in_flight = atomic_load_explicit(&d->in_flight, memory_order_relaxed);
@@ -278,22 +290,26 @@ bool tally_guard_make_room(struct tally_device *d)
 	return s != NULL;
 }
 
-/* True when the slice is on its way or the driver refused it (`result`), as tally_guard_launch. */
-static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, uint32_t lo,
-			 uint32_t hi, void **parameters, const void *packed, CUresult *result)
+/* Units [lo, hi), which are blocks or clusters. True when the slice is on its way or the driver
+ * refused it (`result`), as tally_guard_launch. */
+static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, unsigned unit,
+			 uint32_t lo, uint32_t hi, void **parameters, const void *packed,
+			 CUresult *result)
 {
 	struct tally_configuration *c = plan->configuration;
 	const struct tally_dimensions *at = &c->at;
 	struct tally_device *d = s->context->device;
 	struct tally_guard *g = s->guard;
 	uint64_t predicted =
-		(uint64_t)((double)tally_plan_ns(plan) * (hi - lo) / (double)c->blocks);
+		(uint64_t)((double)tally_plan_ns(plan) * unit * (hi - lo) / (double)c->blocks);
 	struct tally_logged *e;
 
 	admit(s, predicted);
 	e = &g->log[g->entered % TALLY_LOG];
-	if (g->lost || !fill(e, c->kernel, parameters, packed))
+	if (g->lost || !fill(e, c->kernel, parameters, packed) ||
+	    !fill_attributes(e, plan->attributes))
 		return false;
+	e->unit = unit;
 	e->configuration = c;
 	e->level = plan->choice.level;
 	e->sample = plan->measure ? tally_sample_begin(s) : NULL;
@@ -325,6 +341,16 @@ static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, 
 	}
 }
 
+/* What machine code counts its blocks in. */
+static unsigned unit_of(const struct tally_plan *plan)
+{
+	const struct tally_kernel *k = plan->configuration->kernel;
+
+	if (!k->opaque || (k->cluster == 1 && !plan->attributes))
+		return 1;
+	return k->cluster > 1 ? k->cluster : plan->attributes->cluster;
+}
+
 bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, void **parameters,
 			const void *packed, CUresult *result)
 {
@@ -332,12 +358,15 @@ bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, v
 	struct tally_kernel *k = plan->configuration->kernel;
 	const struct tally_dimensions *at = &plan->configuration->at;
 	struct tally_device *d = s->context->device;
-	uint32_t blocks = (uint32_t)plan->configuration->blocks, lo;
+	unsigned unit = unit_of(plan);
+	uint32_t blocks = (uint32_t)plan->configuration->blocks / unit, lo;
 	uint32_t slice = plan->choice.slice ? plan->choice.slice : blocks;
 	bool ok = true;
 
 	if (at->shared > atomic_load_explicit(&k->shared, memory_order_relaxed))
 		tally_kernel_allow_shared(k, at->shared);
+	if (unit > atomic_load_explicit(&k->clusters, memory_order_relaxed))
+		tally_kernel_allow_clusters(k, unit);
 	*result = CUDA_SUCCESS;
 	tally_lock(d);
 	/* Whoever begins a capture counts it first and then waits for what is in a log. */
@@ -348,7 +377,7 @@ bool tally_guard_launch(struct tally_stream *s, const struct tally_plan *plan, v
 	s->waiters++;
 	wait_implicit(s);
 	for (lo = 0; ok && lo < blocks && !*result; lo += slice)
-		ok = launch_slice(s, plan, lo, blocks - lo > slice ? lo + slice : blocks,
+		ok = launch_slice(s, plan, unit, lo, blocks - lo > slice ? lo + slice : blocks,
 				  parameters, packed, result);
 	if (!ok) {
 		tally_log_lose(s);

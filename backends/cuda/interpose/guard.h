@@ -25,7 +25,10 @@ struct tally_logged {
 	enum tally_level level;
 	struct tally_sample *sample; /* or NULL */
 	struct tally_dimensions dimensions;
-	struct tally_launch launch; /* the last parameter */
+	struct tally_launch launch; /* the last parameter; lo and hi count: */
+	unsigned unit;		    /* blocks of a cluster (of machine code), or 1 */
+	struct tally_attributes
+		*attributes; /* of machine code that has any; else NULL or count 0 */
 	uint32_t sequence;
 	uint64_t entered; /* ns */
 	uint64_t predicted;

@@ -44,12 +44,41 @@ static CUresult write_control(struct tally_stream *s, unsigned slot, const struc
 	return TALLY_DRIVER(cuStreamBatchMemOp_v2)(s->handle, 2, writes, 0);
 }
 
+/* A lifted kernel is told the original grid and runs in one dimension; machine code reads its grid
+ * itself and gets that one, of which blocks outside of [lo, hi) end at once. */
+static CUresult launch(struct tally_stream *s, struct tally_logged *e)
+{
+	const struct tally_dimensions *at = &e->dimensions;
+	CUlaunchConfig config = {.gridDimX = e->launch.hi - e->launch.lo,
+				 .gridDimY = 1,
+				 .gridDimZ = 1,
+				 .blockDimX = at->block[0],
+				 .blockDimY = at->block[1],
+				 .blockDimZ = at->block[2],
+				 .sharedMemBytes = at->shared,
+				 .hStream = s->handle};
+
+	if (e->kernel->opaque) {
+		config.gridDimX = at->grid[0];
+		config.gridDimY = at->grid[1];
+		config.gridDimZ = at->grid[2];
+	}
+	if (e->kernel->opaque && e->attributes && e->attributes->count) {
+		config.attrs = e->attributes->list;
+		config.numAttrs = e->attributes->count;
+		return TALLY_DRIVER(cuLaunchKernelEx)(&config, (CUfunction)e->kernel->variant,
+						      e->pointers, NULL);
+	}
+	return TALLY_DRIVER(cuLaunchKernel)(
+		(CUfunction)e->kernel->variant, config.gridDimX, config.gridDimY, config.gridDimZ,
+		at->block[0], at->block[1], at->block[2], at->shared, s->handle, e->pointers, NULL);
+}
+
 enum tally_enqueued tally_log_enqueue(struct tally_stream *s, uint64_t number, CUresult *result)
 {
 	struct tally_guard *g = s->guard;
 	unsigned slot = number % TALLY_LOG;
 	struct tally_logged *e = &g->log[slot];
-	const struct tally_dimensions *at = &e->dimensions;
 
 	if (!++g->sequence)
 		g->sequence++; /* 0 in the mailbox means none */
@@ -57,9 +86,7 @@ enum tally_enqueued tally_log_enqueue(struct tally_stream *s, uint64_t number, C
 	e->launch.control = g->controls + slot * sizeof(struct tally_control);
 	if (prepare(s) || write_control(s, slot, e))
 		return TALLY_BROKEN;
-	*result = TALLY_DRIVER(cuLaunchKernel)(
-		(CUfunction)e->kernel->variant, e->launch.hi - e->launch.lo, 1, 1, at->block[0],
-		at->block[1], at->block[2], at->shared, s->handle, e->pointers, NULL);
+	*result = launch(s, e);
 	if (*result)
 		return TALLY_REFUSED;
 	if (e->sample && !tally_sample_end(e->sample))
@@ -80,7 +107,7 @@ static void leave(struct tally_device *d, struct tally_stream *s, struct tally_l
 		sample->cost = &e->configuration->guarded;
 		sample->configuration = e->configuration;
 		sample->level = e->level;
-		sample->blocks = e->launch.hi - e->launch.lo;
+		sample->blocks = (uint64_t)e->unit * (e->launch.hi - e->launch.lo);
 		sample->whole = e->configuration->blocks;
 		tally_sample_take(sample);
 	} else {
@@ -212,6 +239,7 @@ void tally_guard_destroy(struct tally_stream *s)
 	for (unsigned i = 0; i < TALLY_LOG; i++) {
 		free(g->log[i].bytes);
 		free(g->log[i].pointers);
+		free(g->log[i].attributes);
 		if (g->log[i].event)
 			TALLY_DRIVER(cuEventDestroy_v2)(g->log[i].event);
 	}

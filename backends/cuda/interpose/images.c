@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 #include "base/file.h"
@@ -106,12 +107,29 @@ static void transform(struct tally_loading *l)
 		cannot(l, TALLY_WHY_NOT_COMPILED, error.message);
 }
 
+unsigned tally_target_arch(const char *target)
+{
+	unsigned arch;
+
+	return sscanf(target, "sm_%u", &arch) == 1 ? arch : 0;
+}
+
 /* Large libraries carry text for the newest devices alone: that is not even worth hashing them. */
 static bool too_new(const struct tally_loading *l)
 {
-	unsigned device;
+	unsigned device = tally_target_arch(l->target);
 
-	return l->facts.arch && sscanf(l->target, "sm_%u", &device) == 1 && l->facts.arch > device;
+	return device && l->facts.arch > device;
+}
+
+/* There is machine code alone, or text that this device cannot run (`why`). */
+static void machine_code(struct tally_loading *l, const char *why)
+{
+	enum tally_reason barred = TALLY_WHY_NO_CODE;
+
+	l->machine_code = tally_opaque_allowed(l, &barred);
+	if (!l->machine_code)
+		cannot(l, barred, why);
 }
 
 void tally_loading_data(struct tally_loading *l, const void *image)
@@ -136,12 +154,12 @@ void tally_loading_data(struct tally_loading *l, const void *image)
 		l->size = strlen(text);
 	}
 	l->facts = tally_image_peek(l->image, l->size);
-	if (!l->facts.liftable)
-		cannot(l, TALLY_WHY_NO_CODE, "an image holds machine code alone");
-	else if (!find_target(l->target, sizeof l->target))
+	if (!find_target(l->target, sizeof l->target))
 		cannot(l, TALLY_WHY_NOT_COMPILED, "the driver does not say what the device is");
+	else if (!l->facts.liftable)
+		machine_code(l, "an image holds machine code alone");
 	else if (too_new(l))
-		cannot(l, TALLY_WHY_NO_CODE, "an image's text is for newer devices");
+		machine_code(l, "an image's text is for newer devices");
 	else
 		transform(l);
 }
@@ -194,10 +212,13 @@ void tally_loading_done(struct tally_loading *l, CUresult result, void *handle, 
 		memcpy(m->hash, l->hash, sizeof m->hash);
 		m->image = l->other;
 		atomic_store(&m->variants, l->other ? handle : NULL);
+		if (l->machine_code && !(m->machine_code = tally_opaque_remember(l)))
+			l->barred = TALLY_WHY_NO_CODE;
 		tally_module_is(m,
-				l->other   ? TALLY_MODULE_STOPPABLE
-				: l->later ? TALLY_MODULE_COMPILING
-					   : TALLY_MODULE_WHOLE,
+				l->other	  ? TALLY_MODULE_STOPPABLE
+				: l->later	  ? TALLY_MODULE_COMPILING
+				: m->machine_code ? TALLY_MODULE_MACHINE_CODE
+						  : TALLY_MODULE_WHOLE,
 				l->barred);
 		if (l->later)
 			tally_compile_start(m, l);

@@ -16,13 +16,15 @@
 struct tally_loading {
 	bool known;		  /* what follows is filled in: Tally has to do with it */
 	struct tally_buffer file; /* of an image that came as a path */
+	const void *caller;	  /* code of whoever called the door */
 	const void *image;
 	size_t size;
 	struct tally_image_facts facts;
 	char target[32];
 	uint64_t hash[2];
-	void *other; /* to be loaded instead; or NULL */
-	bool later;  /* to be compiled while the program runs */
+	void *other;	   /* to be loaded instead; or NULL */
+	bool later;	   /* to be compiled while the program runs */
+	bool machine_code; /* to be patched when that turns out to be worth it */
 	enum tally_reason barred;
 };
 
@@ -42,6 +44,9 @@ const char *tally_linked_text(const void *image, size_t size);
 
 void tally_links_forked(void);
 
+/* The number of "sm_90": 90; 0 for other targets. */
+unsigned tally_target_arch(const char *target);
+
 /* The compiler's answer as an image (NUL behind it); the caller frees it. */
 void *tally_image_read(const char *path, size_t *size, struct tally_error *error);
 
@@ -53,6 +58,15 @@ void *tally_image_read(const char *path, size_t *size, struct tally_error *error
  * image. The module's form is COMPILING from before the call.
  */
 void tally_compile_start(struct tally_module *module, const struct tally_loading *loading);
+
+/*
+ * The same for an image of machine code (opaque.h): the module's `machine_code` says which. Its
+ * form is COMPILING.
+ */
+void tally_compile_patch(struct tally_module *module);
+
+/* Until the module's form is not COMPILING. No lock held. */
+void tally_compile_wait(struct tally_module *module);
 
 /* Nothing more is done for `module`, or (NULL) for any module of `context`; when it returns nothing
  * is under way for them. What was loaded beside the module is its `variants`. */

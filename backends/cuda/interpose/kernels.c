@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 #include "base/hash.h"
@@ -82,14 +83,23 @@ struct tally_kernel *tally_kernel_of(void *handle)
 	struct tally_module *module = NULL;
 	const char *name = NULL;
 	CUmodule owner = NULL;
+	CUlibrary library = NULL;
+	bool is_kernel = false;
 
 	if (k || !handle)
 		return k;
-	if (!TALLY_DRIVER(cuFuncGetModule)(&owner, handle))
+	if (!TALLY_DRIVER(cuFuncGetModule)(&owner, handle)) {
 		module = tally_module_find(owner);
-	if (TALLY_DRIVER(cuFuncGetName)(&name, handle) || !name)
+	} else if (!TALLY_DRIVER(cuKernelGetLibrary)(&library, handle)) {
+		/* A launch takes a kernel of a library for a function. */
+		module = tally_module_find(library);
+		is_kernel = true;
+	}
+	if ((is_kernel ? TALLY_DRIVER(cuKernelGetName)(&name, handle)
+		       : TALLY_DRIVER(cuFuncGetName)(&name, handle)) ||
+	    !name)
 		name = "(unknown)";
-	tally_kernel_add(handle, module, false, name);
+	tally_kernel_add(handle, module, is_kernel, name);
 	return tally_kernel_find(handle);
 }
 
@@ -178,12 +188,13 @@ static struct tally_module *root(const struct tally_kernel *k)
 /* The variant's handle, of the same type as the kernel's own; NULL when there is none. */
 static void *find_variant(const struct tally_kernel *k, const struct tally_module *from)
 {
+	const char *suffix = from->machine_code ? "" : TALLY_SUFFIX;
 	void *variants = atomic_load(&from->variants);
 	char name[4096];
 	CUfunction function = NULL;
 	CUkernel kernel = NULL;
 
-	if (snprintf(name, sizeof name, "%s" TALLY_SUFFIX, k->name) >= (int)sizeof name)
+	if (snprintf(name, sizeof name, "%s%s", k->name, suffix) >= (int)sizeof name)
 		return NULL;
 	if (!from->library)
 		return TALLY_DRIVER(cuModuleGetFunction)(&function, variants, name) ? NULL
@@ -203,8 +214,12 @@ static bool parameter(const struct tally_kernel *k, void *handle, unsigned i,
 	return !TALLY_DRIVER(cuFuncGetParamInfo)(handle, i, &p->offset, &p->size);
 }
 
-/* The layout of the kernel's parameters; the variant has to have the same and one more. */
-static bool read_parameters(struct tally_kernel *k, void *variant)
+/* Patched code knows its own grid: of struct tally_launch it takes what comes before that. */
+#define OPAQUE_LAUNCH offsetof(struct tally_launch, grid)
+
+/* The layout of the kernel's parameters; the variant has to have the same and one more, of size
+ * `last`. */
+static bool read_parameters(struct tally_kernel *k, void *variant, size_t last)
 {
 	struct tally_parameter *list = NULL, p, of_variant;
 	unsigned count = 0, capacity = 0;
@@ -227,8 +242,7 @@ static bool read_parameters(struct tally_kernel *k, void *variant)
 		if (p.offset + p.size > bytes)
 			bytes = p.offset + p.size;
 	}
-	if (!parameter(k, variant, count, &of_variant) ||
-	    of_variant.size != sizeof(struct tally_launch) ||
+	if (!parameter(k, variant, count, &of_variant) || of_variant.size != last ||
 	    parameter(k, variant, count + 1, &of_variant)) {
 		free(list);
 		return false;
@@ -239,23 +253,56 @@ static bool read_parameters(struct tally_kernel *k, void *variant)
 	return true;
 }
 
+/* How many blocks a cluster of the kernel has if it was compiled for that, else 1. */
+static unsigned cluster_of(const struct tally_kernel *k)
+{
+	static const CUfunction_attribute edges[] = {CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
+						     CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
+						     CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH};
+	CUdevice device = 0;
+	unsigned blocks = 1;
+
+	TALLY_DRIVER(cuCtxGetDevice)(&device);
+	for (unsigned i = 0; i < 3; i++) {
+		int edge = 0;
+
+		if (k->is_kernel)
+			TALLY_DRIVER(cuKernelGetAttribute)(&edge, edges[i], k->variant, device);
+		else
+			TALLY_DRIVER(cuFuncGetAttribute)(&edge, edges[i], k->variant);
+		blocks *= edge > 0 ? (unsigned)edge : 1;
+	}
+	return blocks;
+}
+
 static int find_out(struct tally_kernel *k, const struct tally_module *from)
 {
+	bool opaque = from && from->machine_code;
 	void *variant = NULL;
 
+	if (tally_opaque_collective(k->name)) {
+		atomic_store(&k->barred, TALLY_WHY_COLLECTIVE);
+		return WHOLE;
+	}
 	if (from && atomic_load(&from->form) == TALLY_MODULE_WHOLE) {
 		atomic_store(&k->barred, atomic_load(&from->barred));
 		return WHOLE;
 	}
 	if (from)
 		variant = find_variant(k, from);
-	if (!variant || !read_parameters(k, variant)) {
-		atomic_store(&k->barred, from ? TALLY_WHY_NOT_COMPILED : TALLY_WHY_NO_CODE);
+	if (!variant ||
+	    !read_parameters(k, variant, opaque ? OPAQUE_LAUNCH : sizeof(struct tally_launch))) {
+		atomic_store(&k->barred, opaque ? TALLY_WHY_NOT_PATCHED
+					 : from ? TALLY_WHY_NOT_COMPILED
+						: TALLY_WHY_NO_CODE);
 		return WHOLE;
 	}
 	k->variant = variant;
+	k->opaque = opaque;
+	k->cluster = opaque ? cluster_of(k) : 1;
 	/* Without being asked a kernel may have 48 KB. */
 	atomic_store(&k->shared, 48 * 1024);
+	atomic_store(&k->clusters, 8);
 	return STOPPABLE;
 }
 
@@ -263,12 +310,13 @@ bool tally_kernel_stoppable(struct tally_kernel *k)
 {
 	int state = atomic_load_explicit(&k->state, memory_order_acquire);
 	const struct tally_module *from;
+	int form;
 
 	if (state != UNKNOWN)
 		return state == STOPPABLE;
 	from = root(k);
-	if (from &&
-	    atomic_load_explicit(&from->form, memory_order_acquire) == TALLY_MODULE_COMPILING)
+	form = from ? atomic_load_explicit(&from->form, memory_order_acquire) : TALLY_MODULE_WHOLE;
+	if (form == TALLY_MODULE_COMPILING || form == TALLY_MODULE_MACHINE_CODE)
 		return false;
 	pthread_mutex_lock(&lock);
 	state = atomic_load(&k->state);
@@ -280,6 +328,46 @@ bool tally_kernel_stoppable(struct tally_kernel *k)
 	return state == STOPPABLE;
 }
 
+struct tally_module *tally_kernel_unasked(const struct tally_kernel *k)
+{
+	struct tally_module *from = root(k);
+
+	return from &&
+			       atomic_load_explicit(&from->form, memory_order_acquire) ==
+				       TALLY_MODULE_MACHINE_CODE &&
+			       !tally_opaque_collective(k->name)
+		       ? from
+		       : NULL;
+}
+
+bool tally_kernel_opaque(const struct tally_kernel *k)
+{
+	const struct tally_module *from = root(k);
+
+	return from && from->machine_code;
+}
+
+void tally_module_asked(struct tally_module *m)
+{
+	if (m->parent)
+		m = m->parent;
+	atomic_store(&m->asked, true);
+	if (!m->machine_code)
+		return;
+	/* Neither is something loaded beside it from now on, nor what is there launched. */
+	tally_compile_pause();
+	tally_module_is(m, TALLY_MODULE_WHOLE, TALLY_WHY_SHARED);
+	tally_compile_resume(NULL);
+	pthread_mutex_lock(&lock);
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct tally_kernel *k = atomic_load(&buckets[i]); k; k = k->next)
+			if (root(k) == m) {
+				atomic_store(&k->barred, TALLY_WHY_SHARED);
+				atomic_store_explicit(&k->state, WHOLE, memory_order_release);
+			}
+	pthread_mutex_unlock(&lock);
+}
+
 enum tally_reason tally_kernel_barred(const struct tally_kernel *k)
 {
 	int state = atomic_load_explicit(&k->state, memory_order_acquire);
@@ -287,23 +375,34 @@ enum tally_reason tally_kernel_barred(const struct tally_kernel *k)
 	return state == UNKNOWN ? TALLY_WHY_COMPILING : (enum tally_reason)atomic_load(&k->barred);
 }
 
-void tally_kernel_allow_shared(struct tally_kernel *k, unsigned bytes)
+/* Allows the variant what the program allowed the kernel; false where that is not `least`. */
+static bool allow(struct tally_kernel *k, CUfunction_attribute what, int least, int *allowed)
 {
-	CUfunction_attribute limit = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
 	void *handle = atomic_load(&k->handle);
 	CUdevice device;
-	int allowed = 0;
 
-	if (k->is_kernel) {
-		if (TALLY_DRIVER(cuCtxGetDevice)(&device) ||
-		    TALLY_DRIVER(cuKernelGetAttribute)(&allowed, limit, handle, device) ||
-		    allowed < (int)bytes ||
-		    TALLY_DRIVER(cuKernelSetAttribute)(limit, allowed, k->variant, device))
-			return;
-	} else if (TALLY_DRIVER(cuFuncGetAttribute)(&allowed, limit, handle) ||
-		   allowed < (int)bytes ||
-		   TALLY_DRIVER(cuFuncSetAttribute)(k->variant, limit, allowed)) {
-		return;
-	}
-	atomic_store(&k->shared, (unsigned)allowed);
+	*allowed = 0;
+	if (k->is_kernel)
+		return !TALLY_DRIVER(cuCtxGetDevice)(&device) &&
+		       !TALLY_DRIVER(cuKernelGetAttribute)(allowed, what, handle, device) &&
+		       *allowed >= least &&
+		       !TALLY_DRIVER(cuKernelSetAttribute)(what, *allowed, k->variant, device);
+	return !TALLY_DRIVER(cuFuncGetAttribute)(allowed, what, handle) && *allowed >= least &&
+	       !TALLY_DRIVER(cuFuncSetAttribute)(k->variant, what, *allowed);
+}
+
+void tally_kernel_allow_shared(struct tally_kernel *k, unsigned bytes)
+{
+	int allowed;
+
+	if (allow(k, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)bytes, &allowed))
+		atomic_store(&k->shared, (unsigned)allowed);
+}
+
+void tally_kernel_allow_clusters(struct tally_kernel *k, unsigned blocks)
+{
+	int allowed;
+
+	if (allow(k, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1, &allowed))
+		atomic_store(&k->clusters, blocks);
 }

@@ -13,11 +13,14 @@
 
 struct tally_configuration;
 
-/* Whether a module's kernels can be had in a stoppable form. Only COMPILING ever changes. */
+/* Whether a module's kernels can be had in a stoppable form. MACHINE_CODE becomes COMPILING when
+ * somebody asks, COMPILING one of the others; STOPPABLE becomes WHOLE when the program gets hold of
+ * constants that the second image has twice. */
 enum tally_module_form {
-	TALLY_MODULE_WHOLE,	/* no: `barred` says why */
-	TALLY_MODULE_COMPILING, /* not yet */
-	TALLY_MODULE_STOPPABLE, /* they are in `variants` */
+	TALLY_MODULE_WHOLE,	   /* no: `barred` says why */
+	TALLY_MODULE_MACHINE_CODE, /* perhaps: nobody asked (opaque.h) */
+	TALLY_MODULE_COMPILING,	   /* not yet */
+	TALLY_MODULE_STOPPABLE,	   /* they are in `variants` */
 };
 
 /* A module or library that the program loaded. Records are never freed: a launch reads them without
@@ -35,6 +38,8 @@ struct tally_module {
 	_Atomic int barred;	  /* enum tally_reason */
 	_Atomic(void *) variants; /* `handle`, or a second module that is loaded beside it */
 	_Atomic bool asked;	  /* the program has the address of one of its variables */
+
+	struct tally_machine_code *machine_code; /* NULL: it can be lifted, or not be stopped */
 };
 
 /* One launch as the program asked for it. */
@@ -58,11 +63,14 @@ struct tally_kernel {
 	/* Found out at the first launch after the module's form is known, then read-only. */
 	_Atomic int state;
 	_Atomic int barred; /* enum tally_reason: why there is no stoppable form */
-	void *variant;	    /* NAME$slice_guard, a handle of the same type */
+	void *variant;	    /* NAME$slice_guard, or NAME in the patched image; same type */
+	bool opaque;	    /* the latter: it is launched with its own grid, and */
+	unsigned cluster;   /* its blocks come in clusters of so many, whatever the launch says */
 	unsigned count;
 	struct tally_parameter *parameters; /* `count` of them */
 	size_t bytes;			    /* packed size without the launch */
 	_Atomic unsigned shared;	    /* dynamic shared memory that the variant may use */
+	_Atomic unsigned clusters;	    /* how large its clusters may be */
 
 	/* profile.c: the launch configurations that were met, and the last one. */
 	_Atomic(struct tally_configuration *) configurations, last;
@@ -83,11 +91,24 @@ void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel,
 /* Whether the kernel has a stoppable form; finds out when first asked. A context is current. */
 bool tally_kernel_stoppable(struct tally_kernel *kernel);
 
+/* The module whose `machine_code` the kernel is of, and which nobody has asked for yet; or NULL. */
+struct tally_module *tally_kernel_unasked(const struct tally_kernel *kernel);
+
+/* Whether it is, or would be, stopped as machine code. */
+bool tally_kernel_opaque(const struct tally_kernel *kernel);
+
+/* The program got the address of one of the module's variables: whoever has it may write there at
+ * any time, so what was loaded beside the module is not used any more. */
+void tally_module_asked(struct tally_module *module);
+
 /* Why not. */
 enum tally_reason tally_kernel_barred(const struct tally_kernel *kernel);
 
 /* Lets the variant use as much dynamic shared memory as the program allowed the kernel. */
 void tally_kernel_allow_shared(struct tally_kernel *kernel, unsigned bytes);
+
+/* Lets it have clusters as large as the program allowed the kernel. */
+void tally_kernel_allow_clusters(struct tally_kernel *kernel, unsigned blocks);
 
 /* Remembers a module (or library) that was loaded; `parent` as above. The caller fills in the rest
  * and then says its form. NULL out of memory. A handle that is known stays what it is. */

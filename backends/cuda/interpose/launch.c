@@ -4,6 +4,7 @@
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/waits.h"
@@ -44,6 +45,7 @@ static inline void after(struct tally_stream *s)
 struct way {
 	enum tally_reason barred; /* why the launch must run whole, or TALLY_WHY_NONE */
 	void **parameters, **extra;
+	const CUlaunchConfig *config; /* of cuLaunchKernelEx, or NULL */
 	struct tally_piece piece;
 };
 
@@ -56,6 +58,18 @@ static bool has_guard(struct tally_stream *s)
 	has = (s->guard || tally_guard_memory(s)) && !s->guard->lost;
 	tally_unlock(d);
 	return has;
+}
+
+/* Machine code that again and again has to wait for stoppable launches in front of it, because it
+ * could not skip itself, is worth patching however short it is. */
+static void wish(struct tally_stream *s, const struct tally_kernel *k)
+{
+	enum { OFTEN = 8 };
+	struct tally_module *m = tally_kernel_unasked(k);
+
+	if (m && tally_guard_unconfirmed(s) &&
+	    atomic_fetch_add(&m->machine_code->behind, 1) == OFTEN)
+		tally_opaque_ask(m);
 }
 
 /*
@@ -72,12 +86,73 @@ static bool stoppable(struct tally_stream *s, struct way *w)
 	if (tally_waits_behind(s) || !c || w->barred || !c->splits)
 		return false;
 	if (plan->choice.level == TALLY_LEVEL_GATE) {
-		if (!tally_kernel_stoppable(c->kernel) || !tally_guard_unconfirmed(s))
+		if (!tally_kernel_stoppable(c->kernel)) {
+			wish(s, c->kernel);
 			return false;
-		plan->choice.level = TALLY_LEVEL_GUARD;
+		}
+		if (!tally_guard_unconfirmed(s))
+			return false;
+		plan->choice.level = c->kernel->opaque ? TALLY_LEVEL_OPAQUE : TALLY_LEVEL_GUARD;
 		plan->choice.slice = 0;
 	}
 	return has_guard(s);
+}
+
+/* What a launch's attributes mean for one that may be stopped, and started again. */
+enum meaning {
+	BARS,	 /* it would not be kept */
+	NOTHING, /* it says nothing about how blocks run together */
+	KEPT,	 /* a launch that is started again has it too */
+	DROPPED, /* it allows something that need not happen */
+};
+
+/* Machine code is launched with its own grid, and so with most of what the program wanted. */
+static enum meaning meaning_of(const CUlaunchAttribute *a)
+{
+	switch (a->id) {
+	case CU_LAUNCH_ATTRIBUTE_IGNORE:
+		return NOTHING;
+	case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+		return a->value.cooperative ? BARS : NOTHING;
+	case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+		return DROPPED;
+	case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+	case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+	case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+	case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+	case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+		return KEPT;
+	default:
+		return BARS;
+	}
+}
+
+/* Of machine code: which attributes stay (false: there are none), and whether the launch may be
+ * stopped (`way->barred`). */
+static bool read_attributes(struct way *w, const struct tally_kernel *kernel,
+			    struct tally_attributes *kept)
+{
+	if (!w->config || !w->config->numAttrs || !kernel || !tally_kernel_opaque(kernel))
+		return false;
+	kept->count = 0;
+	kept->cluster = 1;
+	w->barred = TALLY_WHY_NONE;
+	for (unsigned i = 0; i < w->config->numAttrs; i++) {
+		const CUlaunchAttribute *a = &w->config->attrs[i];
+		enum meaning meaning = meaning_of(a);
+
+		if (meaning == BARS || (meaning == KEPT && kept->count == TALLY_ATTRIBUTES))
+			w->barred = a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE ? TALLY_WHY_COOPERATIVE
+									     : TALLY_WHY_ATTRIBUTES;
+		else if (meaning == KEPT)
+			kept->list[kept->count++] = *a;
+		if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+			kept->cluster = a->value.clusterDim.x * a->value.clusterDim.y *
+					a->value.clusterDim.z;
+	}
+	return true;
 }
 
 /* True when the launch is done, with the driver's answer in `result`; false when the caller is to
@@ -88,6 +163,9 @@ static bool instead(struct tally_stream *s, CUfunction function, const struct ta
 	const void *packed = w->parameters ? NULL : packed_of(w->extra);
 	struct tally_device *d = s->context->device;
 	struct tally_plan *plan = &w->piece.plan;
+	struct tally_attributes attributes;
+	struct tally_kernel *kernel;
+	bool any;
 
 	/* While something is captured nothing may have to be started again: the stream could have
 	 * joined the capture by then. */
@@ -97,7 +175,10 @@ static bool instead(struct tally_stream *s, CUfunction function, const struct ta
 		tally_fence(s);
 		return false;
 	}
-	tally_plan(plan, d, tally_kernel_of(function), at, w->barred);
+	kernel = tally_kernel_of(function);
+	any = read_attributes(w, kernel, &attributes);
+	tally_plan(plan, d, kernel, at, w->barred);
+	plan->attributes = any ? &attributes : NULL;
 	if (plan->configuration)
 		tally_report_trace(d->report, TALLY_TRACE_LAUNCH, s->number,
 				   plan->configuration->row, plan->choice.level);
@@ -152,7 +233,7 @@ static inline bool traced(const struct tally_stream *s)
 }
 
 /* A door: `at` are the launch's dimensions, the rest of the first line fills in a struct way. */
-#define LAUNCH(symbol, function, stream_, per_thread, at, barred_, parameters_, extra_,            \
+#define LAUNCH(symbol, function, stream_, per_thread, at, barred_, parameters_, extra_, config_,   \
 	       arguments_, call)                                                                   \
 	CUresult symbol arguments_                                                                 \
 	{                                                                                          \
@@ -173,8 +254,10 @@ static inline bool traced(const struct tally_stream *s)
 				tally_report_record(s->context->device->report, TALLY_TRACE_START, \
 						    0, s->number, row, 0);                         \
 		} else {                                                                           \
-			struct way w = {                                                           \
-				.barred = barred_, .parameters = parameters_, .extra = extra_};    \
+			struct way w = {.barred = barred_,                                         \
+					.parameters = parameters_,                                 \
+					.extra = extra_,                                           \
+					.config = config_};                                        \
                                                                                                    \
 			if (!instead(s, function, &dimensions, &w, &result)) {                     \
 				result = TALLY_REAL(symbol) call;                                  \
@@ -194,7 +277,7 @@ static inline bool traced(const struct tally_stream *s)
 				   {blockDimX, blockDimY, blockDimZ},                              \
 				   sharedMemBytes})
 
-LAUNCH_BOTH(cuLaunchKernel, f, stream, DIMENSIONS, TALLY_WHY_NONE, kernelParams, extra,
+LAUNCH_BOTH(cuLaunchKernel, f, stream, DIMENSIONS, TALLY_WHY_NONE, kernelParams, extra, NULL,
 	    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
 	     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
 	     unsigned int sharedMemBytes, CUstream stream, void **kernelParams, void **extra),
@@ -202,7 +285,7 @@ LAUNCH_BOTH(cuLaunchKernel, f, stream, DIMENSIONS, TALLY_WHY_NONE, kernelParams,
 	     stream, kernelParams, extra))
 /* Its blocks wait for each other. */
 LAUNCH_BOTH(cuLaunchCooperativeKernel, f, stream, DIMENSIONS, TALLY_WHY_COOPERATIVE, kernelParams,
-	    NULL,
+	    NULL, NULL,
 	    (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
 	     unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,
 	     unsigned int sharedMemBytes, CUstream stream, void **kernelParams),
@@ -245,7 +328,7 @@ static struct tally_dimensions dimensions_of(const CUlaunchConfig *config)
 }
 
 LAUNCH_BOTH(cuLaunchKernelEx, f, config ? config->hStream : NULL, dimensions_of(config),
-	    barred(config), kernelParams, extra,
+	    barred(config), kernelParams, extra, config,
 	    (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
 	    (config, f, kernelParams, extra))
 

@@ -10,6 +10,7 @@
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 
@@ -17,7 +18,7 @@
 #define LOAD(symbol, library, handle, from, source, parameters, arguments, instead)                \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
-		struct tally_loading loading = {0};                                                \
+		struct tally_loading loading = {.caller = __builtin_return_address(0)};            \
 		CUresult result = CUDA_ERROR_UNKNOWN;                                              \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
@@ -86,13 +87,13 @@ GET(cuLibraryGetModule, library, (CUmodule * pMod, CUlibrary library), (pMod, li
 /* Whoever has a variable's address may write it at any time. */
 GET(cuModuleGetGlobal_v2, hmod,
     (CUdeviceptr * dptr, size_t *bytes, CUmodule hmod, const char *name), (dptr, bytes, hmod, name),
-    atomic_store(&m->asked, true))
+    tally_module_asked(m))
 GET(cuLibraryGetGlobal, library,
     (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
-    (dptr, bytes, library, name), atomic_store(&m->asked, true))
+    (dptr, bytes, library, name), tally_module_asked(m))
 GET(cuLibraryGetManaged, library,
     (CUdeviceptr * dptr, size_t *bytes, CUlibrary library, const char *name),
-    (dptr, bytes, library, name), atomic_store(&m->asked, true))
+    (dptr, bytes, library, name), tally_module_asked(m))
 
 CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 {
@@ -212,6 +213,8 @@ static void unload_beside(const struct tally_module *m, void *handle)
 		if (m) {                                                                           \
 			free(m->image);                                                            \
 			m->image = NULL;                                                           \
+			tally_opaque_forget(m->machine_code);                                      \
+			m->machine_code = NULL;                                                    \
 		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \

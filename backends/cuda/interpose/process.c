@@ -17,6 +17,7 @@
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/kernels.h"
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 #include "backends/cuda/interpose/waits.h"
@@ -92,6 +93,7 @@ static void forked(void)
 	tally_activity_forked();
 	tally_kernels_forked();
 	tally_compile_forked();
+	tally_opaque_forked();
 	tally_links_forked();
 	tally_graphs_forked();
 	tally_streams_forked();

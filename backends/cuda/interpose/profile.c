@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/resolve.h"
 
 /* A kernel that is launched with ever new grids keeps this many apart; the rest share the last. */
@@ -52,7 +53,10 @@ static struct tally_configuration *create(struct tally_device *d, struct tally_k
 		    at->grid[1] <= 65535 && at->grid[2] <= 65535;
 	if (c->stored) {
 		c->whole.ns = tally_stats_mean(&c->stored->level[TALLY_LEVEL_GATE], c->blocks);
-		c->guarded.ns = tally_stats_mean(&c->stored->level[TALLY_LEVEL_GUARD], c->blocks);
+		c->guarded.ns = tally_stats_mean(
+			&c->stored->level[tally_kernel_opaque(k) ? TALLY_LEVEL_OPAQUE
+								 : TALLY_LEVEL_GUARD],
+			c->blocks);
 	}
 	atomic_store(&c->kernel_state, -1);
 	c->next = atomic_load(&k->configurations);
@@ -88,37 +92,60 @@ static struct tally_configuration *find(struct tally_device *d, struct tally_ker
 static uint64_t wave(struct tally_device *d, const struct tally_configuration *c)
 {
 	int threads = (int)(c->at.block[0] * c->at.block[1] * c->at.block[2]), blocks = 0, sms = 0;
+	void *kernel = c->kernel->variant ? c->kernel->variant : atomic_load(&c->kernel->handle);
 
-	if (TALLY_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, c->kernel->variant,
-								      threads, c->at.shared) ||
+	if (TALLY_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, kernel, threads,
+								      c->at.shared) ||
 	    TALLY_DRIVER(cuDeviceGetAttribute)(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
 					       d->ordinal))
 		return 0;
 	return (uint64_t)blocks * (uint64_t)sms;
 }
 
-/* Chooses for the launches to come. Whether this one is to be timed. */
+/* Which forms can be had. A kernel of machine code that nobody has patched yet counts as one that
+ * was, so that the choice says whether it is worth it; but not before it was timed. */
+static uint32_t forms_of(const struct tally_configuration *c, const struct tally_known *known,
+			 bool stoppable, bool patchable)
+{
+	uint32_t forms = TALLY_LEVEL_BIT(TALLY_LEVEL_GATE);
+
+	if (stoppable)
+		forms |= c->kernel->opaque ? TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE)
+					   : TALLY_LEVEL_BIT(TALLY_LEVEL_GUARD) |
+						     TALLY_LEVEL_BIT(TALLY_LEVEL_SLICE);
+	else if (patchable && tally_known_timed(known))
+		forms |= TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE);
+	return forms;
+}
+
+/* Chooses for the launches to come. Whether this one is to be timed. `patchable`: the kernel's
+ * machine code, or NULL. */
 static bool choose(struct tally_device *d, struct tally_configuration *c, bool stoppable,
-		   enum tally_reason barred)
+		   struct tally_module *patchable, enum tally_reason barred)
 {
 	const struct tally_choice_options options = {.bound_ns = tally_process.config.bound_ns};
 	struct tally_choice before = unpack(atomic_load(&c->choice));
 	struct tally_decision decision;
 	struct tally_known known;
 
-	if (stoppable && !c->wave)
-		c->wave = wave(d, c);
 	tally_known_gather(&known, c->row, c->stored);
+	known.allowed = forms_of(c, &known, stoppable, patchable);
+	if (known.allowed != TALLY_LEVEL_BIT(TALLY_LEVEL_GATE) && !c->wave)
+		c->wave = wave(d, c);
 	known.wave = c->wave;
-	known.allowed = TALLY_LEVEL_BIT(TALLY_LEVEL_GATE);
-	if (stoppable)
-		known.allowed |=
-			TALLY_LEVEL_BIT(TALLY_LEVEL_GUARD) | TALLY_LEVEL_BIT(TALLY_LEVEL_SLICE);
 	known.barred = barred;
 	known.current = before;
 	decision = tally_choose(&known, &options);
-	if (tally_process.config.level == TALLY_RUN_GUARD && stoppable)
-		decision.choice = (struct tally_choice){TALLY_LEVEL_GUARD, TALLY_WHY_ASKED, 0};
+	if (tally_process.config.level == TALLY_RUN_GUARD && (stoppable || patchable))
+		decision.choice = (struct tally_choice){
+			c->kernel->opaque || patchable ? TALLY_LEVEL_OPAQUE : TALLY_LEVEL_GUARD,
+			TALLY_WHY_ASKED, 0};
+	if (patchable && decision.choice.level == TALLY_LEVEL_OPAQUE) {
+		/* Only to see how long it would take it is not worth patching. */
+		if (decision.choice.reason != TALLY_WHY_EXPLORING)
+			tally_opaque_ask(patchable);
+		decision.choice = (struct tally_choice){TALLY_LEVEL_GATE, TALLY_WHY_COMPILING, 0};
+	}
 	if (pack(&decision.choice) != pack(&before)) {
 		atomic_store_explicit(&c->choice, pack(&decision.choice), memory_order_relaxed);
 		tally_report_choose(c->row, &decision.choice);
@@ -170,6 +197,7 @@ void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_ke
 	    atomic_load_explicit(&c->kernel_state, memory_order_relaxed) != state) {
 		atomic_store_explicit(&c->kernel_state, state, memory_order_relaxed);
 		plan->measure = choose(d, c, stoppable && !barred,
+				       barred || !c->splits ? NULL : tally_kernel_unasked(k),
 				       barred	   ? barred
 				       : stoppable ? TALLY_WHY_NONE
 				       : c->splits ? tally_kernel_barred(k)

@@ -56,11 +56,21 @@ struct tally_configuration {
 	struct tally_cost whole, guarded; /* a whole launch, in either form */
 };
 
+/* What a launch of machine code keeps of its attributes when it is stopped and started again. */
+#define TALLY_ATTRIBUTES 4
+
+struct tally_attributes {
+	unsigned count;
+	unsigned cluster; /* blocks of a cluster, 1: none */
+	CUlaunchAttribute list[TALLY_ATTRIBUTES];
+};
+
 /* What is to be done with one launch. */
 struct tally_plan {
 	struct tally_configuration *configuration; /* NULL: nothing is known or kept */
 	struct tally_choice choice;
 	bool measure;
+	const struct tally_attributes *attributes; /* of machine code; NULL: none */
 };
 
 /* Plans a launch and counts it. `barred`: why this launch must run whole, or TALLY_WHY_NONE. */

@@ -30,6 +30,13 @@ enum tally_graphs {
 			     * be stopped, and where it is short */
 };
 
+/* TALLY_OPAQUE: whose machine code is made stoppable (opaque.h). */
+enum tally_opaque {
+	TALLY_OPAQUE_OFF,  /* nobody's */
+	TALLY_OPAQUE_OPEN, /* not that of NVIDIA's closed libraries */
+	TALLY_OPAQUE_ALL,
+};
+
 /* How the program is to be treated: from the environment, read once (config.c). */
 struct tally_config {
 	bool scheduled; /* TALLY_PRIORITY is set: without it every hook passes through */
@@ -46,6 +53,7 @@ struct tally_config {
 		TALLY_COMPILE_BACKGROUND
 	} compile;
 	enum tally_graphs graphs;
+	enum tally_opaque opaque;
 	uint64_t bound_ns; /* TALLY_BOUND_US: how long a stop may take; 0: the default */
 	const char *name;  /* TALLY_NAME, or the program's own */
 };
