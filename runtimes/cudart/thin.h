@@ -47,6 +47,15 @@ CUDART_THIN(cudaHostUnregister, (void *pointer), cuMemHostUnregister(pointer))
 CUDART_THIN(cudaHostGetDevicePointer, (void **device, void *host, unsigned flags),
 	    cuMemHostGetDevicePointer((CUdeviceptr *)device, host, flags))
 CUDART_THIN(cudaHostGetFlags, (unsigned *flags, void *host), cuMemHostGetFlags(flags, host))
+CUDART_THIN(cudaIpcGetMemHandle, (cudaIpcMemHandle_t * handle, void *pointer),
+	    cuIpcGetMemHandle((CUipcMemHandle *)handle, (CUdeviceptr)pointer))
+CUDART_THIN(cudaIpcOpenMemHandle, (void **pointer, cudaIpcMemHandle_t handle, unsigned flags),
+	    cuIpcOpenMemHandle((CUdeviceptr *)pointer, *(CUipcMemHandle *)&handle, flags))
+CUDART_THIN(cudaIpcCloseMemHandle, (void *pointer), cuIpcCloseMemHandle((CUdeviceptr)pointer))
+CUDART_THIN(cudaIpcGetEventHandle, (cudaIpcEventHandle_t * handle, cudaEvent_t event),
+	    cuIpcGetEventHandle((CUipcEventHandle *)handle, event))
+CUDART_THIN(cudaIpcOpenEventHandle, (cudaEvent_t * event, cudaIpcEventHandle_t handle),
+	    cuIpcOpenEventHandle(event, *(CUipcEventHandle *)&handle))
 CUDART_THIN(cudaMemRangeGetAttribute,
 	    (void *data, size_t size, enum cudaMemRangeAttribute attribute, const void *pointer,
 	     size_t bytes),

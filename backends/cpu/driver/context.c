@@ -152,6 +152,7 @@ static void reset(struct context *context)
 {
 	wait_for_streams(context);
 	modules_unload_context(context);
+	ipc_forget_context(context);
 	memory_remove_context(context);
 	engine_lock();
 	while (context->streams) {

@@ -6,6 +6,7 @@
 
 #include "backends/cpu/driver/engine.h"
 #include "backends/cpu/driver/exports.h"
+#include "backends/cpu/driver/ipc.h"
 #include "base/error.h"
 
 #define DRIVER_VERSION 13000 /* CUDA_VERSION that we speak */
@@ -92,7 +93,13 @@ struct event {
 	bool recorded;
 	struct captured_event *captured; /* recorded in a capture last; engine lock */
 	int64_t time;			 /* ns, when the point was reached */
+	struct ipc_event *shared;	 /* of several processes, or NULL */
+	int fd;				 /* of `shared` */
 };
+/* Makes a handle; owns `shared` and `fd`, also when it fails. */
+CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, int fd);
+/* A wait of the stream for all records so far of an event of several processes. */
+CUresult event_wait_shared(struct event *event, struct stream *stream);
 CUresult event_point(CUevent handle, struct point *point);
 CUresult event_record(struct event *event, struct stream *stream);
 CUresult event_check(CUevent handle, struct event **event);
@@ -105,6 +112,7 @@ enum region_kind {
 	REGION_REGISTERED, /* cuMemHostRegister */
 	REGION_MANAGED,
 	REGION_VARIABLE, /* of a module */
+	REGION_IMPORTED, /* another process's (ipc.c) */
 };
 
 /* A flag of REGION_DEVICE: of an allocation node; it goes with the last graph that knows it. */
@@ -124,6 +132,7 @@ struct region {
 	CUdevice device; /* whose memory it is */
 	struct pool *pool;
 	bool freeing; /* cuMemFreeAsync is under way */
+	int share;    /* a descriptor of its memory and 1; 0: it is this process's alone */
 };
 
 void memory_lock(void);
@@ -132,7 +141,12 @@ void memory_unlock(void);
  * its size. */
 CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
 		    struct pool *pool, uintptr_t *address);
-bool memory_add(const struct region *region); /* memory that somebody else owns */
+size_t whole_pages(size_t bytes);
+/* Moves the allocation (of cuMemAlloc) that holds `address` into memory that other processes can
+ * open. Nothing may run meanwhile. */
+CUresult memory_share(uintptr_t address, struct region *region);
+void ipc_forget_context(const struct context *context); /* ipc.c; before its memory goes */
+bool memory_add(const struct region *region);		/* memory that somebody else owns */
 /* Takes `base` out of the table (and frees what memory_new made). Nothing may use it any more. */
 bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed);
 void memory_remove_context(const struct context *context);

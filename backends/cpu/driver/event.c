@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events: points in streams, with the time at which they were reached. */
 #include <stdlib.h>
+#include <time.h>
 
 #include "backends/cpu/driver/capture.h"
 #include "base/clock.h"
@@ -15,11 +16,13 @@ void event_let_go(struct event *event)
 	if (atomic_fetch_sub(&event->references, 1) != 1)
 		return;
 	captured_event_free(event->captured);
+	ipc_event_free(event->shared, event->fd);
 	free(event);
 }
 
 struct record {
 	struct event *event;
+	uint64_t number; /* of an event of several processes */
 };
 
 static bool run_record(struct operation *operation)
@@ -27,6 +30,8 @@ static bool run_record(struct operation *operation)
 	struct record *record = operation->data;
 
 	record->event->time = (int64_t)tally_now();
+	if (record->event->shared)
+		ipc_event_done(record->event->shared, record->number);
 	return true;
 }
 
@@ -34,8 +39,12 @@ static void release_record(struct operation *operation)
 {
 	struct record *record = operation->data;
 
-	if (record->event)
-		event_let_go(record->event);
+	if (!record->event)
+		return;
+	/* Nobody waits for a record that was given up. */
+	if (record->event->shared)
+		ipc_event_done(record->event->shared, record->number);
+	event_let_go(record->event);
 }
 
 static const struct operation_class record_class = {
@@ -72,7 +81,10 @@ struct operation *record_operation(struct event *event)
 
 	if (!operation)
 		return NULL;
-	((struct record *)operation->data)->event = event;
+	struct record *record = operation->data;
+	record->event = event;
+	if (event->shared)
+		record->number = atomic_fetch_add(&event->shared->recorded, 1) + 1;
 	event_hold(event);
 	return operation;
 }
@@ -104,11 +116,58 @@ CUresult event_record(struct event *event, struct stream *stream)
 	return result;
 }
 
+CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, int fd)
+{
+	struct event *event = calloc(1, sizeof *event);
+
+	if (!event || !handle_add(event, HANDLE_EVENT)) {
+		free(event);
+		ipc_event_free(shared, fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	event->flags = flags;
+	event->shared = shared;
+	event->fd = fd;
+	atomic_store(&event->references, 1);
+	*result = (CUevent)event;
+	return CUDA_SUCCESS;
+}
+
+CUresult event_wait_shared(struct event *event, struct stream *stream)
+{
+	const CUstreamBatchMemOpParams until = {
+		.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
+			      .address = (CUdeviceptr)&event->shared->completed,
+			      .value64 = atomic_load(&event->shared->recorded),
+			      .flags = CU_STREAM_WAIT_VALUE_GEQ}};
+	struct operation *operation;
+
+	if (atomic_load(&event->shared->completed) >= until.waitValue.value64)
+		return CUDA_SUCCESS;
+	operation = value_operation(&until);
+	return operation ? stream_submit(stream, operation, (struct point){0})
+			 : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+/* Sleeps until the record is done: it may be another process's, which wakes nobody here. */
+static void wait_shared(const struct ipc_event *shared)
+{
+	const uint64_t number = atomic_load(&shared->recorded);
+	struct timespec pause = {.tv_nsec = 20000};
+
+	while (atomic_load(&shared->completed) < number) {
+		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < 1000000)
+			pause.tv_nsec += pause.tv_nsec / 4;
+	}
+}
+
 CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 {
 	const unsigned known =
 		CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-	static atomic_bool said;
+	struct ipc_event *shared = NULL;
+	int fd = -1;
 	struct context *context;
 	CUresult result = context_current(&context, true);
 
@@ -116,17 +175,12 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return result;
 	if (!phEvent || Flags & ~known)
 		return CUDA_ERROR_INVALID_VALUE;
-	if (Flags & CU_EVENT_INTERPROCESS)
-		return driver_unsupported("events for several processes", &said);
-	struct event *event = calloc(1, sizeof *event);
-	if (!event || !handle_add(event, HANDLE_EVENT)) {
-		free(event);
+	/* cuda.h: such an event has no time */
+	if (Flags & CU_EVENT_INTERPROCESS && !(Flags & CU_EVENT_DISABLE_TIMING))
+		return CUDA_ERROR_INVALID_VALUE;
+	if (Flags & CU_EVENT_INTERPROCESS && !(shared = ipc_event_new(&fd)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	event->flags = Flags;
-	atomic_store(&event->references, 1);
-	*phEvent = (CUevent)event;
-	return CUDA_SUCCESS;
+	return event_new(phEvent, Flags, shared, fd);
 }
 
 CUresult cuEventDestroy_v2(CUevent hEvent)
@@ -186,7 +240,7 @@ static CUresult error_at(struct point point)
 }
 
 /* Whether the event may be asked about or waited for, and where it is. */
-static CUresult ask(CUevent handle, struct point *point)
+static CUresult ask(CUevent handle, struct point *point, const struct ipc_event **shared)
 {
 	struct event *event;
 	CUresult result = event_check(handle, &event);
@@ -195,6 +249,7 @@ static CUresult ask(CUevent handle, struct point *point)
 		result = capture_forbids_unsafe();
 	if (result)
 		return result;
+	*shared = event->shared;
 	engine_lock();
 	*point = event->point;
 	result = event->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
@@ -204,24 +259,30 @@ static CUresult ask(CUevent handle, struct point *point)
 
 CUresult cuEventQuery(CUevent hEvent)
 {
+	const struct ipc_event *shared;
 	struct point point;
-	CUresult result = ask(hEvent, &point);
+	CUresult result = ask(hEvent, &point, &shared);
 
 	if (!result)
 		result = error_at(point);
-	if (!result && !point_reached(point))
+	if (!result &&
+	    (!point_reached(point) ||
+	     (shared && atomic_load(&shared->completed) < atomic_load(&shared->recorded))))
 		result = CUDA_ERROR_NOT_READY;
 	return result;
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
+	const struct ipc_event *shared;
 	struct point point;
-	CUresult result = ask(hEvent, &point);
+	CUresult result = ask(hEvent, &point, &shared);
 
 	if (result)
 		return result;
 	engine_wait(point);
+	if (shared)
+		wait_shared(shared);
 	return error_at(point);
 }
 

@@ -88,27 +88,96 @@ bool memory_add(const struct region *region)
 	return ok;
 }
 
-static void *get_pages(size_t bytes, size_t *mapped)
+size_t whole_pages(size_t bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) & ~(page - 1);
+}
+
+/* `own`: nothing else may lie in its pages, as another process may get to see them. */
+static void *get_pages(size_t bytes, bool own, size_t *mapped)
+{
 	void *memory;
 
 	*mapped = 0;
 	if (bytes < BIG)
-		return posix_memalign(&memory, ALIGNMENT, bytes) ? NULL : memory;
-	*mapped = (bytes + page - 1) & ~(page - 1);
+		return posix_memalign(&memory, own ? whole_pages(1) : ALIGNMENT,
+				      own ? whole_pages(bytes) : bytes)
+			       ? NULL
+			       : memory;
+	*mapped = whole_pages(bytes);
 	memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
 static void free_pages(const struct region *region)
 {
-	if (!is_ours(region->kind))
+	void *memory = (void *)region->base;
+
+	if (!is_ours(region->kind) && region->kind != REGION_IMPORTED)
 		return;
-	if (region->mapped)
-		munmap((void *)region->base, region->mapped);
-	else
-		free((void *)region->base);
+	if (region->share)
+		close(region->share - 1);
+	if (region->mapped) {
+		munmap(memory, region->mapped);
+		return;
+	}
+	/* The heap gets back memory that is the process's alone; what cannot be had is lost. */
+	if (region->share && mmap(memory, whole_pages(region->size), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		return;
+	free(memory);
+}
+
+static bool is_own(enum region_kind kind, unsigned flags, const struct pool *pool)
+{
+	return kind == REGION_DEVICE && !pool && !(flags & REGION_OF_GRAPH);
+}
+
+static bool write_all(int fd, const char *from, size_t bytes)
+{
+	for (size_t at = 0; at < bytes;) {
+		ssize_t n = pwrite(fd, from + at, bytes - at, (off_t)at);
+
+		if (n <= 0)
+			return false;
+		at += (size_t)n;
+	}
+	return true;
+}
+
+/* Lock held for writing. The pages change behind their addresses in one system call. */
+static CUresult share(struct region *region)
+{
+	size_t bytes = whole_pages(region->size);
+	void *memory = (void *)region->base;
+	int fd = ipc_file(bytes);
+
+	if (fd < 0)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	if (!write_all(fd, memory, region->size) ||
+	    mmap(memory, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED) {
+		close(fd);
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	region->share = fd + 1;
+	return CUDA_SUCCESS;
+}
+
+CUresult memory_share(uintptr_t address, struct region *region)
+{
+	CUresult error = CUDA_ERROR_INVALID_VALUE;
+
+	memory_lock();
+	struct region *found = holding(address);
+	if (found && is_own(found->kind, found->flags, found->pool))
+		error = found->share ? CUDA_SUCCESS : share(found);
+	if (!error)
+		*region = *found;
+	memory_unlock();
+	return error;
 }
 
 CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,
@@ -129,7 +198,7 @@ CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct 
 	if (fits)
 		used[region.device] += bytes;
 	memory_unlock();
-	void *memory = fits ? get_pages(bytes, &region.mapped) : NULL;
+	void *memory = fits ? get_pages(bytes, is_own(kind, flags, pool), &region.mapped) : NULL;
 	region.base = (uintptr_t)memory;
 	if (fits && (!memory || !memory_add(&region))) {
 		if (memory)

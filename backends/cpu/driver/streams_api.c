@@ -149,6 +149,7 @@ CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
 
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 {
+	static atomic_bool said;
 	struct stream *stream;
 	struct event *event;
 	struct point point;
@@ -168,11 +169,15 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
 
 		if (!captured)
 			return CUDA_ERROR_INVALID_VALUE;
+		if (event->shared)
+			return driver_unsupported("graphs that wait for another process", &said);
 		event_hold(event);
 		return capture_work(stream, &work);
 	}
 	if (capture_wait(stream, event, &result))
 		return result;
+	if (event->shared)
+		return event_wait_shared(event, stream);
 	result = event_point(hEvent, &point);
 	if (result || point_reached(point))
 		return result; /* never recorded, or past: nothing to wait for */
