@@ -4,6 +4,7 @@
 #include "tests/interpose/steps.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -108,6 +109,45 @@ static void modules_end_with_a_context_without_launches(void **state)
 		assert_null(tally_kernel_find(f));
 	}
 	OK(cuCtxSetCurrent(context));
+}
+
+static size_t resident_kib(void)
+{
+	size_t pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%*s %zu", &pages), 1);
+	fclose(file);
+	return pages * (size_t)sysconf(_SC_PAGESIZE) / 1024;
+}
+
+/* Programs that compile as they run load and unload modules for as long as they live. */
+static void modules_that_are_gone_leave_nothing(void **state)
+{
+	enum { ROUNDS = 3000 };
+	size_t before = 0, after;
+	struct chain c;
+
+	chain_open(&c, NULL);
+	for (uint32_t round = 0; round < 2 * ROUNDS; round++) {
+		CUmodule module = load_steps(true);
+		CUfunction f;
+
+		if (round == ROUNDS)
+			before = resident_kib();
+		OK(cuModuleGetFunction(&f, module, "empty"));
+		OK(cuModuleGetFunction(&c.step, module, "step"));
+		/* Each with what is learnt of a launch. */
+		c.flat = round % 2;
+		chain_step(&c, round, 0, false);
+		OK(cuModuleUnload(module));
+		assert_null(tally_kernel_find(f));
+	}
+	after = resident_kib();
+	chain_check(&c);
+	print_message("%d modules: %zu KiB, %d more: %zu KiB\n", ROUNDS, before, ROUNDS, after);
+	assert_true(after < before + 512);
 }
 
 /* A reset ends the primary context whoever holds it; one of several holders ends nothing. */
@@ -266,6 +306,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(handles_come_again_in_other_contexts),
 		cmocka_unit_test(contexts_end_while_all_are_waited_for),
 		cmocka_unit_test(modules_end_with_a_context_without_launches),
+		cmocka_unit_test(modules_that_are_gone_leave_nothing),
 		cmocka_unit_test(a_reset_ends_the_primary_context),
 	};
 

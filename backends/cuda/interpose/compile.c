@@ -188,10 +188,11 @@ static void give_up(struct job *job, enum tally_reason reason)
 /* The machine code that is to be patched: while its module is loaded its image is there. */
 static bool take_code(struct job *job)
 {
-	const struct tally_machine_code *code = job->module->machine_code;
+	const struct tally_machine_code *code;
 	bool taken = false;
 
 	pthread_mutex_lock(&publish_lock);
+	code = job->module->machine_code;
 	if (!all_over && !atomic_load(&job->cancelled))
 		taken = tally_image_machine_code(code->image, code->size,
 						 tally_target_arch(job->target), &job->image,

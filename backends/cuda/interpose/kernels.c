@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/cuda/interpose/opaque.h"
+#include "backends/cuda/interpose/profile.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 #include "base/hash.h"
@@ -17,17 +18,17 @@
 
 enum { UNKNOWN, STOPPABLE, WHOLE };
 
-/* Records are never freed: a launch reads them without a lock, and a program has few kernels. One
- * that is gone has no handle. */
+/* Records are never freed, for a launch walks these lists without a lock. One that is gone has no
+ * handle, and becomes another kernel's in the same place when that is safe. */
 static _Atomic(struct tally_kernel *) buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct tally_module *modules, *gone; /* that are loaded, that were */
+static struct tally_module *modules, *unused; /* that are loaded; records for others */
 
 void tally_kernels_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
 	memset(buckets, 0, sizeof buckets);
-	modules = gone = NULL;
+	modules = unused = NULL;
 }
 
 static _Atomic(struct tally_kernel *) *bucket(const void *handle)
@@ -41,7 +42,8 @@ struct tally_kernel *tally_kernel_find(const void *handle)
 {
 	struct tally_kernel *k = atomic_load_explicit(bucket(handle), memory_order_acquire);
 
-	while (k && atomic_load_explicit(&k->handle, memory_order_relaxed) != handle)
+	/* Acquire: the record may have been another kernel's before. */
+	while (k && atomic_load_explicit(&k->handle, memory_order_acquire) != handle)
 		k = k->next;
 	return k;
 }
@@ -53,27 +55,60 @@ static CUcontext current(void)
 	return TALLY_DRIVER(cuCtxGetCurrent)(&context) ? NULL : context;
 }
 
+/* A record that nobody uses, in the bucket of `handle`: one of before, emptied, or a new one. Lock
+ * held. */
+static struct tally_kernel *take(const void *handle)
+{
+	struct tally_kernel *k = atomic_load(bucket(handle));
+
+	while (k && !k->free)
+		k = k->next;
+	if (!k) {
+		k = calloc(1, sizeof *k);
+		if (!k)
+			return NULL;
+		k->next = atomic_load(bucket(handle));
+		atomic_store_explicit(bucket(handle), k, memory_order_release);
+		return k;
+	}
+	tally_configurations_free(k);
+	free(k->name);
+	free(k->parameters);
+	k->free = false;
+	k->variant = NULL;
+	k->opaque = false;
+	k->cluster = 0;
+	k->name = NULL;
+	k->parameters = NULL;
+	k->count = 0;
+	k->bytes = 0;
+	atomic_store(&k->state, UNKNOWN);
+	atomic_store(&k->barred, 0);
+	atomic_store(&k->shared, 0);
+	atomic_store(&k->clusters, 0);
+	atomic_store(&k->block_ps, 0);
+	return k;
+}
+
 void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel, const char *name)
 {
 	struct tally_kernel *k;
+	char *copy = strdup(name);
 
 	pthread_mutex_lock(&lock);
-	if (!tally_kernel_find(handle) && (k = calloc(1, sizeof *k))) {
+	if (copy && !tally_kernel_find(handle) && (k = take(handle))) {
 		k->module = module;
 		k->is_kernel = is_kernel;
 		k->context = is_kernel			 ? NULL
 			     : module && module->context ? module->context
 							 : current();
-		k->name = strdup(name);
 		k->hash = tally_hash_64(name, strlen(name));
-		atomic_store(&k->handle, handle);
-		k->next = atomic_load(bucket(handle));
-		if (k->name)
-			atomic_store_explicit(bucket(handle), k, memory_order_release);
-		else
-			free(k);
+		k->name = copy;
+		copy = NULL;
+		atomic_store_explicit(&k->handle, handle, memory_order_release);
 	}
 	pthread_mutex_unlock(&lock);
+	free(copy);
 }
 
 /* Some libraries get their functions in ways of their own; the driver knows where from. */
@@ -117,31 +152,47 @@ struct tally_module *tally_module_find(const void *handle)
 struct tally_module *tally_module_add(void *handle, bool library, struct tally_module *parent)
 {
 	struct tally_module *m = tally_module_find(handle);
+	CUcontext context = library ? NULL : current();
 
-	if (m || !(m = calloc(1, sizeof *m)))
+	if (m)
 		return m;
-	atomic_store(&m->handle, handle);
-	m->library = library;
-	m->context = library ? NULL : current();
-	m->parent = parent;
 	pthread_mutex_lock(&lock);
-	m->next = modules;
-	modules = m;
+	m = unused;
+	if (m) {
+		unused = m->next;
+		*m = (struct tally_module){0};
+	} else {
+		m = calloc(1, sizeof *m);
+	}
+	if (m) {
+		atomic_store(&m->handle, handle);
+		m->library = library;
+		m->context = context;
+		m->parent = parent;
+		m->next = modules;
+		modules = m;
+	}
 	pthread_mutex_unlock(&lock);
 	return m;
 }
 
-/* Of `module`, or (NULL) of `context`. */
-static void forget_kernels(const struct tally_module *module, CUcontext context)
+/* Of `module`, or (NULL) of `context`. Lock held. */
+static void forget_kernels(struct tally_gone *gone, const struct tally_module *module,
+			   CUcontext context)
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct tally_kernel *k = atomic_load(&buckets[i]); k; k = k->next)
-			if (module ? k->module == module : k->context == context)
+			if (atomic_load(&k->handle) &&
+			    (module ? k->module == module : k->context == context)) {
 				atomic_store(&k->handle, NULL);
+				k->gone = gone->kernels;
+				gone->kernels = k;
+			}
 }
 
 /* Of `module` and what was got from it, or (NULL) of `context`. Lock held. */
-static void forget_modules(const struct tally_module *module, CUcontext context)
+static void forget_modules(struct tally_gone *gone, const struct tally_module *module,
+			   CUcontext context)
 {
 	for (struct tally_module **p = &modules; *p;) {
 		struct tally_module *m = *p;
@@ -150,33 +201,59 @@ static void forget_modules(const struct tally_module *module, CUcontext context)
 			p = &m->next;
 			continue;
 		}
-		forget_kernels(m, NULL);
+		forget_kernels(gone, m, NULL);
 		atomic_store(&m->handle, NULL);
 		*p = m->next;
-		m->next = gone;
-		gone = m;
+		/* What was got from a module lies in front of it in the list. */
+		m->next = gone->modules;
+		gone->modules = m;
 	}
 }
 
-struct tally_module *tally_module_forget(void *handle)
+struct tally_gone tally_module_forget(void *handle)
 {
 	struct tally_module *module = tally_module_find(handle);
+	struct tally_gone gone = {0};
 
 	if (!module)
-		return NULL;
+		return gone;
 	pthread_mutex_lock(&lock);
-	forget_modules(module, NULL);
+	forget_modules(&gone, module, NULL);
 	pthread_mutex_unlock(&lock);
-	return module;
+	return gone;
 }
 
-void tally_modules_forget(CUcontext context)
+struct tally_gone tally_modules_forget(CUcontext context)
 {
+	struct tally_gone gone = {0};
+
 	pthread_mutex_lock(&lock);
-	forget_modules(NULL, context);
+	forget_modules(&gone, NULL, context);
 	/* Functions of libraries, which outlive it, and of modules that came by other ways. */
-	forget_kernels(NULL, context);
+	forget_kernels(&gone, NULL, context);
 	pthread_mutex_unlock(&lock);
+	return gone;
+}
+
+void tally_gone_release(struct tally_gone *gone)
+{
+	struct tally_module *m;
+
+	/* Measurements that are not over yet know their kernels. */
+	if (gone->kernels)
+		tally_samples_forget_gone();
+	pthread_mutex_lock(&lock);
+	for (struct tally_kernel *k = gone->kernels; k; k = k->gone)
+		k->free = true;
+	while ((m = gone->modules)) {
+		gone->modules = m->next;
+		free(m->image);
+		tally_opaque_forget(m->machine_code);
+		m->next = unused;
+		unused = m;
+	}
+	pthread_mutex_unlock(&lock);
+	gone->kernels = NULL;
 }
 
 /* The record that says what form there is: a library's for the modules that were got from it. */

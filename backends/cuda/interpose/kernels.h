@@ -23,8 +23,8 @@ enum tally_module_form {
 	TALLY_MODULE_STOPPABLE,	   /* they are in `variants` */
 };
 
-/* A module or library that the program loaded. Records are never freed: a launch reads them without
- * a lock. */
+/* A module or library that the program loaded. Records are never freed, for a launch reads them
+ * without a lock; those of modules that are gone become those of later ones. */
 struct tally_module {
 	struct tally_module *next;
 	_Atomic(void *) handle; /* CUmodule or CUlibrary; NULL: gone */
@@ -57,8 +57,10 @@ struct tally_kernel {
 	bool is_kernel;		     /* handle is a CUkernel */
 	CUcontext context;	     /* that a CUfunction belongs to */
 	char *name;
-	uint64_t hash; /* of the name */
-	struct tally_kernel *next;
+	uint64_t hash;		   /* of the name */
+	struct tally_kernel *next; /* never changes */
+	struct tally_kernel *gone; /* of struct tally_gone */
+	bool free;		   /* it may become another kernel's; the table's lock */
 
 	/* Found out at the first launch after the module's form is known, then read-only. */
 	_Atomic int state;
@@ -122,12 +124,22 @@ static inline void tally_module_is(struct tally_module *m, enum tally_module_for
 	atomic_store_explicit(&m->form, (int)form, memory_order_release);
 }
 
-/* Makes a module, what was got from it and their kernels unknown: before it is unloaded. Returns
- * its record, or NULL. */
-struct tally_module *tally_module_forget(void *handle);
+/* Records that nobody finds any more, and that are not yet for others to have. */
+struct tally_gone {
+	struct tally_module *modules; /* one that was named comes first */
+	struct tally_kernel *kernels;
+};
+
+/* Makes a module, what was got from it and their kernels unknown: before it is unloaded, when no
+ * launch of them is in a log. `modules` is NULL where the handle is none that is known. */
+struct tally_gone tally_module_forget(void *handle);
 
 /* The same for all modules and functions of a context that ends. */
-void tally_modules_forget(CUcontext context);
+struct tally_gone tally_modules_forget(CUcontext context);
+
+/* When the driver has forgotten them too, and nothing is compiled for them any more: gives the
+ * records back. Takes the devices' locks. */
+void tally_gone_release(struct tally_gone *gone);
 
 void tally_kernels_forked(void);
 

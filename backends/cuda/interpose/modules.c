@@ -198,24 +198,19 @@ static void unload_beside(const struct tally_module *m, void *handle)
 #define UNLOAD(symbol, type)                                                                       \
 	CUresult symbol(type handle)                                                               \
 	{                                                                                          \
-		struct tally_module *m = NULL;                                                     \
+		struct tally_gone gone = {0};                                                      \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on()) {                                                 \
 			tally_drain_all();                                                         \
-			m = tally_module_forget(handle);                                           \
+			gone = tally_module_forget(handle);                                        \
 		}                                                                                  \
-		if (m) {                                                                           \
-			tally_compile_forget(m, NULL);                                             \
-			unload_beside(m, handle);                                                  \
+		if (gone.modules) {                                                                \
+			tally_compile_forget(gone.modules, NULL);                                  \
+			unload_beside(gone.modules, handle);                                       \
 		}                                                                                  \
 		result = TALLY_REAL(symbol)(handle);                                               \
-		if (m) {                                                                           \
-			free(m->image);                                                            \
-			m->image = NULL;                                                           \
-			tally_opaque_forget(m->machine_code);                                      \
-			m->machine_code = NULL;                                                    \
-		}                                                                                  \
+		tally_gone_release(&gone);                                                         \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}

@@ -88,6 +88,19 @@ static struct tally_configuration *find(struct tally_device *d, struct tally_ker
 	return c;
 }
 
+void tally_configurations_free(struct tally_kernel *k)
+{
+	struct tally_configuration *c = atomic_load(&k->configurations), *next;
+
+	atomic_store(&k->last, NULL);
+	atomic_store(&k->configurations, NULL);
+	atomic_store(&k->configuration_count, 0);
+	for (; c; c = next) {
+		next = c->next;
+		free(c);
+	}
+}
+
 /* How many blocks of the kernel the device runs at the same time. */
 static uint64_t wave(struct tally_device *d, const struct tally_configuration *c)
 {

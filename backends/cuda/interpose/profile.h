@@ -39,7 +39,8 @@ static inline uint64_t tally_cost_ns(const struct tally_cost *c, uint64_t otherw
 
 void tally_cost_learn(struct tally_cost *c, uint64_t ns);
 
-/* A kernel with one grid, block and size of shared memory. Never freed. */
+/* A kernel with one grid, block and size of shared memory. Lives as long as the kernel's record is
+ * that kernel's. */
 struct tally_configuration {
 	struct tally_configuration *next;
 	struct tally_kernel *kernel;
@@ -76,6 +77,9 @@ struct tally_plan {
 /* Plans a launch and counts it. `barred`: why this launch must run whole, or TALLY_WHY_NONE. */
 void tally_plan(struct tally_plan *plan, struct tally_device *device, struct tally_kernel *kernel,
 		const struct tally_dimensions *at, enum tally_reason barred);
+
+/* The kernel is gone, and no launch or sample of it is left. */
+void tally_configurations_free(struct tally_kernel *kernel);
 
 /* How long the launch will take as a whole, ns. */
 uint64_t tally_plan_ns(const struct tally_plan *plan);
@@ -125,6 +129,9 @@ static inline void tally_sample_drop(struct tally_sample *sample)
 
 /* Takes the stream's samples up to mark `mark`. Device lock held. */
 void tally_samples_marked(struct tally_stream *stream, uint32_t mark);
+
+/* Drops the samples of kernels that are gone. No lock held. */
+void tally_samples_forget_gone(void);
 
 /* The stream ends: nothing is learnt any more. Device lock held. */
 void tally_samples_forget(struct tally_stream *stream);

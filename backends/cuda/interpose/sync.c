@@ -265,10 +265,10 @@ MAKE_CONTEXT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, 
 
 /* What Tally knows of a context's modules and graphs ends with it, also where nothing was launched:
  * their handles may be another's as soon as it is gone. */
-static void contents_end(CUcontext handle)
+static struct tally_gone contents_end(CUcontext handle)
 {
-	tally_modules_forget(handle);
 	tally_graphs_forget(handle);
+	return tally_modules_forget(handle);
 }
 
 #define END_CONTEXT(symbol)                                                                        \
@@ -276,16 +276,18 @@ static void contents_end(CUcontext handle)
 	{                                                                                          \
 		bool ours = tally_enter() && tally_on() && ctx;                                    \
 		struct tally_context *c = ours ? find_context(ctx) : NULL;                         \
+		struct tally_gone gone = {0};                                                      \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (c)                                                                             \
+			tally_drain_context(c);                                                    \
 		if (ours) {                                                                        \
 			tally_compile_forget(NULL, ctx);                                           \
-			contents_end(ctx);                                                         \
+			gone = contents_end(ctx);                                                  \
 		}                                                                                  \
 		if (c) {                                                                           \
 			struct tally_device *d = c->device;                                        \
                                                                                                    \
-			tally_drain_context(c);                                                    \
 			tally_lock(d);                                                             \
 			result = TALLY_REAL(symbol)(ctx);                                          \
 			if (!result)                                                               \
@@ -294,6 +296,7 @@ static void contents_end(CUcontext handle)
 		} else {                                                                           \
 			result = TALLY_REAL(symbol)(ctx);                                          \
 		}                                                                                  \
+		tally_gone_release(&gone);                                                         \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
@@ -327,6 +330,7 @@ static CUcontext primary_of(CUdevice dev)
 	{                                                                                          \
 		CUcontext handle = tally_enter() && tally_on() ? primary_of(dev) : NULL;           \
 		struct tally_context *c = handle ? find_context(handle) : NULL;                    \
+		struct tally_gone gone = {0};                                                      \
 		CUresult result;                                                                   \
 		bool ended;                                                                        \
                                                                                                    \
@@ -346,9 +350,10 @@ static CUcontext primary_of(CUdevice dev)
 			tally_unlock(d);                                                           \
 		}                                                                                  \
 		if (ended)                                                                         \
-			contents_end(handle);                                                      \
+			gone = contents_end(handle);                                               \
 		if (handle)                                                                        \
 			tally_compile_resume(ended ? handle : NULL);                               \
+		tally_gone_release(&gone);                                                         \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}

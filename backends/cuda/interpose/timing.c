@@ -86,3 +86,23 @@ void tally_samples_forget(struct tally_stream *stream)
 		if (s->stream == stream)
 			tally_sample_drop(s);
 }
+
+static void forget_gone(struct tally_context *c)
+{
+	struct tally_sample *s = c->samples;
+
+	for (unsigned i = 0; s && i < TALLY_SAMPLES; i++, s++)
+		if (s->stream && s->configuration &&
+		    !atomic_load(&s->configuration->kernel->handle))
+			tally_sample_drop(s);
+}
+
+void tally_samples_forget_gone(void)
+{
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
+		tally_lock(d);
+		for (struct tally_context *c = d->contexts; c; c = c->next)
+			forget_gone(c);
+		tally_unlock(d);
+	}
+}
