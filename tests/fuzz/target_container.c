@@ -29,6 +29,23 @@ void fuzz_run_container(const uint8_t *data, size_t size)
 	tally_images_free(&images);
 }
 
+/* What libtally.so looks at in machine code before and after it is patched. */
+static void look_at_machine_code(const uint8_t *data, size_t size)
+{
+	struct tally_cubin_facts facts = tally_cubin_look(data, size);
+	void *part;
+	size_t part_size;
+
+	if ((unsigned)facts.variables > TALLY_MAYBE || (unsigned)facts.constants > TALLY_MAYBE ||
+	    (facts.variables != TALLY_YES && facts.variable[0]))
+		abort();
+	if (tally_image_machine_code(data, size, 90, &part, &part_size)) {
+		if (!part_size || part_size > size)
+			abort();
+		free(part);
+	}
+}
+
 void fuzz_run_image(const uint8_t *data, size_t size)
 {
 	struct tally_image_facts facts = tally_image_peek(data, size);
@@ -38,6 +55,7 @@ void fuzz_run_image(const uint8_t *data, size_t size)
 
 	if ((unsigned)facts.variables > TALLY_MAYBE)
 		abort();
+	look_at_machine_code(data, size);
 	/* Only texts say where they end; the others are trusted by the driver API itself. */
 	text = calloc(1, size + 8);
 	if (!text)

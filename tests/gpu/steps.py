@@ -13,6 +13,8 @@ Scene = namedtuple("Scene", "name what function needs cpu timeout", defaults=(()
 # {python}, {here} (this folder) and {gpu} (build/gpu: what CMake built for these), {work} (work.cu's program) and {blocks} (a grid
 # of many waves) are filled in.
 TORCH = ("torch",)
+# Every kernel of machine code that can be stopped is: NVIDIA's closed libraries' too, short ones too.
+OPAQUE = ("/usr/bin/env", "TALLY_OPAQUE=all", "TALLY_LEVEL=guard")
 
 
 def python(program, *arguments):
@@ -24,6 +26,12 @@ STEPS = [
     Same("torch-compile", "torch.compile (Inductor, Triton)", python("torch_compile.py"), TORCH, timeout=180),
     Same("torch-graph", "CUDA graphs in PyTorch, a training step replayed", python("torch_graph.py"), TORCH),
     Same("torch-amp", "PyTorch, automatic mixed precision", python("torch_amp.py"), TORCH),
+    Same("torch-opaque", "PyTorch, training and inference, every kernel stopped as machine code (`--opaque all`)", OPAQUE + python("torch_eager.py"), TORCH),
+    Same("torch-amp-opaque", "the same, mixed precision", OPAQUE + python("torch_amp.py"), TORCH),
+    Same("torch-graph-opaque", "the same, graphs", OPAQUE + python("torch_graph.py"), TORCH),
+    Same("triton-opaque", "the same, Triton's kernels", OPAQUE + python("triton_kernels.py"), TORCH + ("triton",)),
+    Same("cupy-opaque", "the same, CuPy", OPAQUE + python("cupy_step.py"), ("cupy",), timeout=180),
+    Same("nccl-1-opaque", "the same, beside NCCL, whose kernels stay whole", OPAQUE + python("torch_nccl.py", "1"), TORCH),
     Same("torch-dataloader", "DataLoader with forked workers", python("torch_workers.py"), TORCH),
     Same("torch-spawn", "a server of several processes that share tensors (spawn, CUDA IPC)", python("torch_spawn.py"), TORCH),
     Same("nccl-1", "torch.distributed over NCCL, one rank", python("torch_nccl.py", "1"), TORCH),

@@ -32,6 +32,18 @@ void tally_opaque_forked(void)
 {
 }
 
+void tally_opaque_before_fork(void)
+{
+}
+
+void tally_opaque_after_fork(void)
+{
+}
+
+void tally_opaque_leave(void)
+{
+}
+
 /* The kernels, as a module whose image is machine code. */
 static CUmodule load_machine_code(const void *image, size_t size)
 {

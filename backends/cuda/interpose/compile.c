@@ -19,6 +19,9 @@
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 
+/* The driver's own compiler, and what it does to load an image, run on this thread too. */
+#define STACK_BYTES (8 * 1024 * 1024)
+
 struct job {
 	struct job *next;
 	struct tally_module *module;
@@ -277,7 +280,7 @@ static void put(struct job *job, struct tally_module *module)
 		end = &(*end)->next;
 	*end = job;
 	if (!running)
-		running = tally_thread_start(work, NULL);
+		running = tally_thread_start(work, NULL, STACK_BYTES);
 	if (!running) {
 		*end = NULL;
 		free_job(job);

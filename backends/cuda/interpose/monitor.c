@@ -270,5 +270,5 @@ bool tally_monitor_start(struct tally_device *d)
 	if (!join(d, &error))
 		tally_warn_once(&said, "%s; the program runs unscheduled until tallyd is there",
 				error.message);
-	return tally_thread_start(monitor, d);
+	return tally_thread_start(monitor, d, 512 * 1024);
 }

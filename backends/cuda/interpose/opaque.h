@@ -46,6 +46,12 @@ bool tally_opaque_collective(const char *kernel);
  * current; called by a thread of ours, which may wait for the gate. */
 bool tally_opaque_works(CUcontext context, const char *target);
 
+/* Around a fork, which is not to meet the driver's compiler at work for us; in the child. */
+void tally_opaque_before_fork(void);
+void tally_opaque_after_fork(void);
 void tally_opaque_forked(void);
+
+/* Before the driver goes: no trial is under way, and none begins. */
+void tally_opaque_leave(void);
 
 #endif

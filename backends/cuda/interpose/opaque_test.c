@@ -73,31 +73,69 @@ static bool did(struct trial *t, CUresult result, const char *what)
 	return !result || failed(t, "the driver refuses to %s (error %d)", what, (int)result);
 }
 
-/* The small kernel as the driver's own compiler makes it, patched, as an image; or NULL. */
+/*
+ * Two locks, each held while the driver works for us on this thread. Its compiler has threads and
+ * state of its own: a child that is forked meanwhile, or a program that exits, would clean up after
+ * a compiler that is at work. What the trial launches is over before the driver goes.
+ */
+static pthread_mutex_t compiling = PTHREAD_MUTEX_INITIALIZER, running = PTHREAD_MUTEX_INITIALIZER;
+static bool all_over; /* under either */
+
+void tally_opaque_before_fork(void)
+{
+	pthread_mutex_lock(&compiling);
+}
+
+void tally_opaque_after_fork(void)
+{
+	pthread_mutex_unlock(&compiling);
+}
+
+void tally_opaque_leave(void)
+{
+	pthread_mutex_lock(&compiling);
+	pthread_mutex_lock(&running);
+	all_over = true;
+	pthread_mutex_unlock(&running);
+	pthread_mutex_unlock(&compiling);
+}
+
+/* The small kernel as the driver's own compiler makes it; NULL: it did not. */
+static void *compile(struct trial *t, size_t *size)
+{
+	void *code = NULL, *copy = NULL;
+	CUlinkState link = NULL;
+
+	pthread_mutex_lock(&compiling);
+	if (!all_over && did(t, TALLY_DRIVER(cuLinkCreate_v2)(0, NULL, NULL, &link), "compile")) {
+		if (did(t,
+			TALLY_DRIVER(cuLinkAddData_v2)(link, CU_JIT_INPUT_PTX,
+						       (void *)(uintptr_t)text, sizeof text,
+						       "tally", 0, NULL, NULL),
+			"compile a text") &&
+		    did(t, TALLY_DRIVER(cuLinkComplete)(link, &code, size), "link") &&
+		    (copy = malloc(*size)))
+			memcpy(copy, code, *size);
+		TALLY_DRIVER(cuLinkDestroy)(link);
+	}
+	pthread_mutex_unlock(&compiling);
+	return copy;
+}
+
+/* The same, patched; or NULL. */
 static void *patched(struct trial *t, const char *target)
 {
 	struct tally_cache_request request = {.target = target, .transform = TALLY_CACHE_OPAQUE};
 	struct tally_error error = {0};
+	void *code = compile(t, &request.size), *image = NULL;
 	char path[PATH_MAX];
-	CUlinkState link = NULL;
-	void *code = NULL, *image = NULL;
-	size_t size = 0;
 
-	if (!did(t, TALLY_DRIVER(cuLinkCreate_v2)(0, NULL, NULL, &link), "compile"))
-		return NULL;
-	if (did(t,
-		TALLY_DRIVER(cuLinkAddData_v2)(link, CU_JIT_INPUT_PTX, (void *)(uintptr_t)text,
-					       sizeof text, "tally", 0, NULL, NULL),
-		"compile a text") &&
-	    did(t, TALLY_DRIVER(cuLinkComplete)(link, &code, &size), "link")) {
-		request.image = code;
-		request.size = size;
-		if (tally_cache_get(&request, path, &error))
-			image = tally_image_read(path, NULL, &error);
-		if (!image)
-			failed(t, "%s", error.message);
-	}
-	TALLY_DRIVER(cuLinkDestroy)(link);
+	request.image = code;
+	if (code && tally_cache_get(&request, path, &error))
+		image = tally_image_read(path, NULL, &error);
+	if (code && !image)
+		failed(t, "%s", error.message);
+	free(code);
 	return image;
 }
 
@@ -176,13 +214,11 @@ static bool try(struct trial *t)
 }
 
 /* With a context that is current: everything that the trial needs, the trial, and away with it. */
-static void prepare(struct trial *t, const char *target)
+static void prepare(struct trial *t, const void *image)
 {
-	void *image = patched(t, target);
 	CUmodule module = NULL;
 
-	t->seen = calloc(1, sizeof *t->seen);
-	if (image && t->seen &&
+	if (t->seen &&
 	    did(t, TALLY_DRIVER(cuModuleLoadData)(&module, image), "load patched code") &&
 	    did(t, TALLY_DRIVER(cuModuleGetFunction)(&t->kernel, module, "tally_opaque"),
 		"find a patched kernel") &&
@@ -200,32 +236,45 @@ static void prepare(struct trial *t, const char *target)
 		TALLY_DRIVER(cuMemFree_v2)(t->words);
 	if (module)
 		TALLY_DRIVER(cuModuleUnload)(module);
-	free(image);
-	free(t->seen);
 }
 
 static bool works(CUcontext context, const char *target)
 {
 	static _Atomic bool said;
-	struct trial t = {0};
+	struct trial t = {.seen = calloc(1, sizeof *t.seen)};
 	struct tally_device *d;
 	CUcontext popped;
 	CUdevice ordinal;
+	void *image = patched(&t, target);
+	bool over;
 
-	if (!did(&t, TALLY_DRIVER(cuCtxPushCurrent_v2)(context), "enter a context"))
-		goto out;
-	/* It is a program's work like any other. */
-	if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal)))
-		tally_gate_pass(d);
-	prepare(&t, target);
-	TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
-out:
-	if (t.why[0])
+	pthread_mutex_lock(&running);
+	over = all_over;
+	if (image && !over &&
+	    did(&t, TALLY_DRIVER(cuCtxPushCurrent_v2)(context), "enter a context")) {
+		/* It is a program's work like any other; the exit need not wait for the gate. */
+		if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal))) {
+			pthread_mutex_unlock(&running);
+			tally_gate_pass(d);
+			pthread_mutex_lock(&running);
+		}
+		over = all_over;
+		if (!over) {
+			prepare(&t, image);
+			TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
+		}
+	}
+	pthread_mutex_unlock(&running);
+	if (!over && !image)
+		failed(&t, "out of memory");
+	if (!over && t.why[0])
 		tally_warn_once(&said,
 				"machine code cannot be stopped between blocks here, only between "
 				"launches: %s",
 				t.why);
-	return !t.why[0];
+	free(image);
+	free(t.seen);
+	return !over && !t.why[0];
 }
 
 /* What was found, for each target; devices of a process are of few kinds. */
@@ -239,7 +288,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 void tally_opaque_forked(void)
 {
 	pthread_mutex_init(&lock, NULL);
+	pthread_mutex_init(&compiling, NULL);
+	pthread_mutex_init(&running, NULL);
 	count = 0;
+	all_over = false;
 }
 
 bool tally_opaque_works(CUcontext context, const char *target)

@@ -23,8 +23,7 @@
 #include "backends/cuda/interpose/waits.h"
 #include "base/futex.h"
 
-#define STACK_BYTES (512 * 1024)
-#define CHANGED_NS  20000000
+#define CHANGED_NS 20000000
 
 _Atomic int tally_mode;
 struct tally_process tally_process = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -49,7 +48,7 @@ void tally_warn_once(_Atomic bool *said, const char *format, ...)
 	errno = saved;
 }
 
-bool tally_thread_start(void *(*function)(void *), void *argument)
+bool tally_thread_start(void *(*function)(void *), void *argument, size_t stack)
 {
 	pthread_attr_t attributes;
 	sigset_t all, before;
@@ -60,7 +59,7 @@ bool tally_thread_start(void *(*function)(void *), void *argument)
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attributes);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	pthread_attr_setstacksize(&attributes, stack);
 	failed = pthread_create(&thread, &attributes, function, argument);
 	pthread_attr_destroy(&attributes);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -111,6 +110,7 @@ static void leaving(void)
 	if (atomic_exchange(&tally_mode, TALLY_OFF) != TALLY_ON)
 		return;
 	tally_compile_leave();
+	tally_opaque_leave();
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
 		struct tally_client *client = atomic_load(&d->client);
 
@@ -138,7 +138,7 @@ bool tally_start(void)
 		mode = tally_process.config.scheduled ? TALLY_ON : TALLY_OFF;
 		if (mode == TALLY_ON && !handlers) {
 			handlers = true;
-			pthread_atfork(NULL, NULL, forked);
+			pthread_atfork(tally_opaque_before_fork, tally_opaque_after_fork, forked);
 			atexit(leaving);
 		}
 		if (mode == TALLY_ON)

@@ -232,8 +232,9 @@ void tally_warn_once(_Atomic bool *said, const char *format, ...)
 
 unsigned long tally_thread(void);
 
-/* A thread of ours: detached, with a small stack, on which no signal of the program is handled. */
-bool tally_thread_start(void *(*function)(void *), void *argument);
+/* A thread of ours: detached, with a stack of so many bytes, on which no signal of the program is
+ * handled. */
+bool tally_thread_start(void *(*function)(void *), void *argument, size_t stack);
 
 /* The device of that ordinal, joined to the board when there is one; NULL out of memory. */
 struct tally_device *tally_device_of(CUdevice ordinal);
