@@ -198,24 +198,29 @@ class Micro:
 
     def start_up(self):
         """Whole processes, one after another; the first of each way fills caches and is not counted."""
-        taken = {way: [] for way in ("without", "high", "best-effort")}
-        for turn in range(self.options.starts + 1):
-            for way in taken:
+        micro = [os.path.join(self.options.build, "gpu", "micro")]
+        self.starts("first launch (driver API)", micro, "launch 1\n", self.options.turns)
+        if self.options.device == "cuda" and self.options.starts:
+            self.starts("import torch; first kernel", [sys.executable, "-c", FIRST_KERNEL], "", self.options.starts)
+
+    def starts(self, name, command, words, times):
+        taken = {way: [] for way in ("without", "again", "high", "best-effort")}
+        for turn in range(times + 1):
+            ways = list(taken)
+            for way in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
                 began = time.monotonic()
-                process = self.start(way, [sys.executable, "-c", FIRST_KERNEL])
-                process.stdin.close()
+                process = self.start(way, command)
                 try:
-                    status = process.wait(90)
-                except subprocess.TimeoutExpired:
+                    process.communicate(words.encode(), timeout=90)
+                finally:
                     process.kill()
-                    status = process.wait()
-                if status:
-                    raise RuntimeError("%s: status %d" % (way, status))
+                if process.returncode:
+                    raise RuntimeError("%s: status %d" % (way, process.returncode))
                 if turn:
                     taken[way].append((time.monotonic() - began) * 1e3)
         for way, values in taken.items():
             added = [v - b for v, b in zip(values, taken["without"])]
-            self.add(kind="start", way=way, ok=True, ms=quartiles(values), added_ms=quartiles(added), ms_all=[round(v, 1) for v in values])
+            self.add(kind="start", name=name, way=way, ok=True, ms=quartiles(values), added_ms=quartiles(added), ms_all=[round(v, 1) for v in values])
 
     def memory(self):
         """An observer asks the GPU what is free, before and after a program of each way has come up."""

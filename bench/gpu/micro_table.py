@@ -39,7 +39,7 @@ def main():
     turns(rows, "depth", "ns", "Kernels one after another, elapsed time over it without Tally, median of %d turns:")
     turns(rows, "torch", "ns", "Steps of PyTorch, elapsed time over it without Tally, median of %d turns:")
     table("Kernels that can be stopped over plain ones (quartiles):", ["kernel", "25 %", "median", "75 %", "rounds"], [[row["name"], *row["over"], row["each"]] for row in rows if row["kind"] == "guarded"])
-    table("`import torch` and a first kernel, ms:", ["", "median", "added, median", "times"], [[row["way"], row["ms"][1], row["added_ms"][1], len(row["ms_all"])] for row in rows if row["kind"] == "start"])
+    table("Whole processes with a warm cache, ms:", ["", "way", "median", "added: 25 %", "median", "75 %", "times"], [[row.get("name", "import torch; first kernel"), row["way"], "%.0f" % row["ms"][1], *("%+.0f" % a for a in row["added_ms"]), len(row["ms_all"])] for row in rows if row["kind"] == "start"])
     memory = [row for row in rows if row["kind"] == "memory"]
     ways = list(dict.fromkeys(row["way"] for row in memory))
     median = lambda way, field: round(statistics.median(row[field] for row in memory if row["way"] == way), 2)

@@ -74,6 +74,13 @@ LD_PRELOAD=$libm run 0 "$tally" run $cuda -- sh -c "$show"
 has "$out" "|$lib/libtally.so:$libm|"
 run 0 "$tally" run $cuda -- "$tally" run $cuda -- sh -c "$show"
 has "$out" "|$lib/libtally.so|"
+queues='echo "${CUDA_DEVICE_MAX_CONNECTIONS-none}"'
+run 0 "$tally" run $cuda --priority best-effort -- sh -c "$queues"
+same "$out" 32
+CUDA_DEVICE_MAX_CONNECTIONS=1 run 0 "$tally" run $cuda -- sh -c "$queues"
+same "$out" 1
+run 0 "$tally" run $cuda --priority high -- sh -c "$queues"
+same "$out" none
 if [ -e "$lib/libcuda.so.1" ]; then
     LD_LIBRARY_PATH=/else run 0 "$tally" run --device cpu -- sh -c "$show"
     has "$out" "|$lib/libtally.so|$lib:/else"

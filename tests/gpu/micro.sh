@@ -4,7 +4,7 @@
 set -euo pipefail
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-python3 -B "$TALLY_SOURCE/bench/gpu/micro.py" calls depth memory stop --build "$TALLY_BUILD" --device cpu --turns 2 --stops 2 --blocks-us 10 \
+python3 -B "$TALLY_SOURCE/bench/gpu/micro.py" calls depth start memory stop --build "$TALLY_BUILD" --device cpu --turns 2 --stops 2 --blocks-us 10 \
 	--output "$scratch/micro.jsonl" 2>"$scratch/log" || { cat "$scratch/log" >&2; exit 1; }
 python3 - "$scratch/micro.jsonl" <<'END'
 import json
@@ -20,8 +20,10 @@ stops = [row for row in rows if row["kind"] == "stop"]
 if ways != {"without", "again", "preloaded", "high", "best-effort"} or len(names) != 10:
     sys.exit("FAILED: calls: ways %s, names %s" % (ways, names))
 depths = {row["way"] for row in rows if row["kind"] == "depth"}
+if len([r for r in rows if r["kind"] == "start"]) != 4:
+    sys.exit("FAILED: start")
 if len(depths) != 9:
     sys.exit("FAILED: depth: ways %s" % depths)
-if len(stops) != 2 + 8 or [s for s in stops if sum(s["histogram_us"].values()) != len(s["latencies_us"])] or len([r for r in rows if r["kind"] == "memory"]) != 10:
+if len(stops) != 2 + 8 or [s for s in stops if sum(s.get("histogram_us", {}).values()) != len(s["latencies_us"])] or len([r for r in rows if r["kind"] == "memory"]) != 10:
     sys.exit("FAILED: stops: %s" % stops)
 END
