@@ -74,6 +74,8 @@ static bool atomic(struct ptx_lift *l, const struct ptx_statement *s,
 			place = LLVMBuildGEP2(l->builder, l->i8, pointer, &offset, 1, "");
 		old[i] = modify(l, s, place, source[i], scope);
 	}
+	if (!l->failed && n > 1) /* a vector is aligned as a whole */
+		LLVMSetAlignment(old[0], n * bytes);
 	for (unsigned i = 0; result && i < n && !l->failed; i++)
 		ptx_assign_to(l, s, destination[i], old[i], s->type[0]);
 	return !l->failed;

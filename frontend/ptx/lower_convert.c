@@ -66,7 +66,8 @@ static LLVMValueRef to_integral(struct ptx_lift *l, const struct ptx_statement *
 	return v;
 }
 
-/* Out of range is clamped and NaN becomes 0, whether or not .sat is written. */
+/* Out of range is clamped, whether or not .sat is written; NaN becomes 0, or the bit of the sign
+ * alone where one side has 64 bits. */
 static LLVMValueRef float_to_integer(struct ptx_lift *l, const struct ptx_statement *s,
 				     LLVMValueRef v)
 {
@@ -79,9 +80,14 @@ static LLVMValueRef float_to_integer(struct ptx_lift *l, const struct ptx_statem
 	if (mode && strcmp(mode, "rzi")) /* the conversion itself truncates */
 		v = to_integral(l, s, v);
 	argument = v;
-	return tally_build_intrinsic(l->builder, l->module,
-				     is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types,
-				     2, &argument, 1);
+	v = tally_build_intrinsic(l->builder, l->module,
+				  is_signed(to) ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2,
+				  &argument, 1);
+	if (ptx_type_bits(to) < 64 && s->type[1] != PTX_f64)
+		return v;
+	return LLVMBuildSelect(l->builder,
+			       LLVMBuildFCmp(l->builder, LLVMRealUNO, argument, argument, ""),
+			       LLVMConstInt(types[0], 1ull << (ptx_type_bits(to) - 1), 0), v, "");
 }
 
 static const char *direction(const struct ptx_statement *s)

@@ -13,6 +13,7 @@
 #define ONE   0x3f800000
 #define TWO   0x40000000
 #define NAN32 0x7fc00000
+#define NAN64 0x7ff8000000000000
 #define INF   0x7f800000
 #define M1    0xffffffffffffffffull
 #define D(x)                                                                                       \
@@ -202,6 +203,8 @@ static void conversions(void **state)
 		{"cvt.rzi.s32.f32 %r8, %f0;", 'r', {F(-1e20f)}, 0x80000000},
 		{"cvt.rzi.u32.f32 %r8, %f0;", 'r', {F(-1.0f)}, 0},
 		{"cvt.rzi.s32.f32 %r8, %f0;", 'r', {NAN32}, 0},
+		{"cvt.rzi.s32.f64 %r8, %e0;", 'r', {NAN64}, 0x80000000},
+		{"cvt.rzi.u64.f32 %d8, %f0;", 'd', {NAN32}, 0x8000000000000000},
 		{"cvt.rzi.u64.f64 %d8, %e0;", 'd', {D(1e30)}, M1},
 		{"cvt.rzi.s16.f32 %h8, %f0;", 'h', {F(1e6f)}, 0x7fff},
 		{"cvt.rzi.u8.f32 %r8, %f0;", 'r', {F(300.0f)}, 255},

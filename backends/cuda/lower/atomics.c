@@ -14,8 +14,8 @@
 /* An operation of atom. by operator and type: "add" with ".u32", register class "r". */
 static const struct native {
 	LLVMAtomicRMWBinOp operator;
-	LLVMTypeKind kind;
-	unsigned bits;
+	LLVMTypeKind kind; /* of an element */
+	unsigned bits;	   /* of all of them */
 	const char *name, *type, *constraint;
 	unsigned sm; /* the oldest machine that has it */
 } natives[] = {
@@ -43,34 +43,59 @@ static const struct native {
 	{LLVMAtomicRMWBinOpFAdd, LLVMDoubleTypeKind, 64, "add", "f64", "d", 0},
 	{LLVMAtomicRMWBinOpFAdd, LLVMHalfTypeKind, 16, "add.noftz", "f16", "h", 70},
 	{LLVMAtomicRMWBinOpFAdd, LLVMBFloatTypeKind, 16, "add.noftz", "bf16", "h", 90},
+	{LLVMAtomicRMWBinOpFAdd, LLVMHalfTypeKind, 32, "add.noftz", "f16x2", "r", 60},
+	{LLVMAtomicRMWBinOpFAdd, LLVMBFloatTypeKind, 32, "add.noftz", "bf16x2", "r", 90},
 };
 
 struct rewrite {
 	LLVMContextRef context;
 	LLVMBuilderRef builder;
 	unsigned sm;
-	unsigned device, block; /* sync scope numbers of this context */
+	unsigned device; /* sync scope number of this context */
 };
+
+static bool is_vector(LLVMTypeRef type)
+{
+	return LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+}
+
+static unsigned bits_of(LLVMTypeRef type)
+{
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMVectorTypeKind:
+		return LLVMGetVectorSize(type) * bits_of(LLVMGetElementType(type));
+	case LLVMIntegerTypeKind:
+		return LLVMGetIntTypeWidth(type);
+	case LLVMHalfTypeKind:
+	case LLVMBFloatTypeKind:
+		return 16;
+	case LLVMFloatTypeKind:
+		return 32;
+	default:
+		return 64;
+	}
+}
 
 static const struct native *find_native(const struct rewrite *r, LLVMAtomicRMWBinOp operator,
 					LLVMTypeRef type)
 {
-	LLVMTypeKind kind = LLVMGetTypeKind(type);
+	LLVMTypeKind kind = LLVMGetTypeKind(is_vector(type) ? LLVMGetElementType(type) : type);
 
 	for (size_t k = 0; k < sizeof natives / sizeof *natives; k++)
 		if (natives[k].operator == operator && natives[k].kind == kind &&
-		    (kind != LLVMIntegerTypeKind || natives[k].bits == LLVMGetIntTypeWidth(type)) &&
-		    r->sm >= natives[k].sm)
+		    natives[k].bits == bits_of(type) && r->sm >= natives[k].sm)
 			return &natives[k];
 	return NULL;
 }
 
-static const char *scope_text(const struct rewrite *r, unsigned scope)
+const char *tally_cuda_scope(LLVMContextRef context, unsigned scope)
 {
-	return scope == r->block ? "cta" : scope == r->device ? "gpu" : "sys";
+	return scope == LLVMGetSyncScopeID(context, "block", 5)	   ? "cta"
+	       : scope == LLVMGetSyncScopeID(context, "device", 6) ? "gpu"
+								   : "sys";
 }
 
-static const char *order_text(LLVMAtomicOrdering order)
+const char *tally_cuda_order(LLVMAtomicOrdering order)
 {
 	switch (order) {
 	case LLVMAtomicOrderingAcquire:
@@ -90,10 +115,12 @@ static const char *space_text(unsigned space)
 	return space == TALLY_AS_GLOBAL ? ".global" : space == TALLY_AS_SHARED ? ".shared" : "";
 }
 
-/* The bits of a 16-bit float travel in an integer register. */
+/* The bits of 16-bit floats travel in integer registers. */
 static LLVMTypeRef register_type(struct rewrite *r, const struct native *native, LLVMTypeRef type)
 {
-	return native->bits == 16 ? LLVMInt16TypeInContext(r->context) : type;
+	return native->kind == LLVMHalfTypeKind || native->kind == LLVMBFloatTypeKind
+		       ? LLVMIntTypeInContext(r->context, native->bits)
+		       : type;
 }
 
 static LLVMValueRef build_atom(struct rewrite *r, const struct native *native, LLVMValueRef rmw)
@@ -106,8 +133,8 @@ static LLVMValueRef build_atom(struct rewrite *r, const struct native *native, L
 	int text_length, constraint_length;
 
 	text_length = snprintf(text, sizeof text, "atom.%s.%s%s.%s.%s $0, [$1], $2;",
-			       order_text(LLVMGetOrdering(rmw)),
-			       scope_text(r, LLVMGetAtomicSyncScopeID(rmw)),
+			       tally_cuda_order(LLVMGetOrdering(rmw)),
+			       tally_cuda_scope(r->context, LLVMGetAtomicSyncScopeID(rmw)),
 			       space_text(LLVMGetPointerAddressSpace(LLVMTypeOf(pointer))),
 			       native->name, native->type);
 	constraint_length = snprintf(constraints, sizeof constraints, "=%s,l,%s,~{memory}",
@@ -126,16 +153,18 @@ static bool visit(LLVMValueRef instruction, void *data)
 	struct rewrite *r = data;
 	LLVMAtomicOrdering order;
 	const struct native *native;
+	LLVMTypeRef type;
 	unsigned scope;
 
 	if (LLVMGetInstructionOpcode(instruction) != LLVMAtomicRMW)
 		return true;
 	order = LLVMGetOrdering(instruction);
 	scope = LLVMGetAtomicSyncScopeID(instruction);
-	if (order == LLVMAtomicOrderingMonotonic && scope == r->device)
+	type = LLVMTypeOf(LLVMGetOperand(instruction, 1));
+	/* LLVM knows these itself, but for pairs. */
+	if (order == LLVMAtomicOrderingMonotonic && scope == r->device && !is_vector(type))
 		return true;
-	native = find_native(r, LLVMGetAtomicRMWBinOp(instruction),
-			     LLVMTypeOf(LLVMGetOperand(instruction, 1)));
+	native = find_native(r, LLVMGetAtomicRMWBinOp(instruction), type);
 	if (!native)
 		return true;
 	LLVMPositionBuilderBefore(r->builder, instruction);
@@ -152,8 +181,7 @@ bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *ta
 	struct rewrite r = {.context = context,
 			    .builder = LLVMCreateBuilderInContext(context),
 			    .sm = target->sm,
-			    .device = LLVMGetSyncScopeID(context, "device", 6),
-			    .block = LLVMGetSyncScopeID(context, "block", 5)};
+			    .device = LLVMGetSyncScopeID(context, "device", 6)};
 	bool ok = true;
 
 	TALLY_EACH_FUNCTION (module, function)

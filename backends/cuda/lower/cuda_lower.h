@@ -57,9 +57,36 @@ bool tally_cuda_flush(LLVMModuleRef module, struct tally_error *error);
 /* Barriers that are aligned as such: before the library that has them is linked. */
 void tally_cuda_aligned(LLVMModuleRef module);
 
+/* Conversions of floating-point numbers to integers that clamp, as the machine's own: after
+ * linking.
+ */
+void tally_cuda_conversions(LLVMModuleRef module);
+
+/* After optimisation, where nothing but selection follows: shapes that ptxas knows better than
+ * those LLVM made of them. */
+bool tally_cuda_shapes(LLVMModuleRef module, struct tally_error *error);
+
 /* After optimisation: atomicrmw with the order and scope that the IR asks for. */
 bool tally_cuda_atomics(LLVMModuleRef module, const struct tally_cuda_target *target,
 			struct tally_error *error);
+
+/* As PTX spells them: "gpu" for a sync scope of `context`, "acq_rel" for an order. */
+const char *tally_cuda_scope(LLVMContextRef context, unsigned scope);
+const char *tally_cuda_order(LLVMAtomicOrdering order);
+
+/* Before tally_cuda_atomics(): neighbouring additions as one, where the target has that. */
+bool tally_cuda_atomic_vectors(LLVMModuleRef module, const struct tally_cuda_target *target,
+			       struct tally_error *error);
+/* Whether there are some: they need a newer PTX version than the first that knew the target. */
+bool tally_cuda_has_atomic_vectors(LLVMModuleRef module);
+
+/*
+ * Before the machine is made: options of LLVM for what `module` holds, and, with `ours`, for the
+ * optimiser of level 2. Pointers to shared, constant and local memory get 32 bits, as the ISA has
+ * them and as compilers compute them, unless a parameter or a variable shows their width. Changes
+ * LLVM's options for the rest of the process.
+ */
+void tally_cuda_options(LLVMModuleRef module, bool ours);
 
 /*
  * Last, before instructions are selected with `machine` (LLVM's target machine): lowers what LLVM's

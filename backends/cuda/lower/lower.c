@@ -37,7 +37,7 @@ static bool needs_newest(LLVMModuleRef module)
 		     (strstr(tally_name(function), ".e4m3") ||
 		      strstr(tally_name(function), ".e5m2"))))
 			return true;
-	return false;
+	return tally_cuda_has_atomic_vectors(module);
 }
 
 /* The version that the user asks for, or the oldest that has what the module needs; 0: an error. */
@@ -209,6 +209,7 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 	size_t from = out->size;
 
 	if (!tally_lower_run_pipeline(module, pipelines[options->optimise & 3], machine, error) ||
+	    !tally_cuda_atomic_vectors(module, target, error) ||
 	    !tally_cuda_atomics(module, target, error))
 		return false;
 	tally_lower_stats(options, "optimise");
@@ -216,7 +217,8 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 		tally_lower_print(module, out);
 		return true;
 	}
-	if ((options->optimise == 2 && !tally_cuda_select(module, machine, error)) ||
+	if ((options->optimise == 2 &&
+	     (!tally_cuda_shapes(module, error) || !tally_cuda_select(module, machine, error))) ||
 	    !tally_lower_emit(module, machine, false, out, error))
 		return false;
 	drop_debug_word(out, from);
@@ -241,6 +243,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 		if (tally_is_kernel(function) && !prepare_kernel(function, target, error))
 			return false;
 	ptx = ptx_version(target, module, options->ptx, error);
+	tally_cuda_options(module, options->optimise == 2);
 	machine = ptx ? create_machine(target, ptx, options->optimise, error) : NULL;
 	if (!machine)
 		return false;
@@ -251,6 +254,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	     tally_cuda_instructions(module, target, error) &&
 	     link_all(module, target, options, error);
 	if (ok) {
+		tally_cuda_conversions(module);
 		tally_lower_internalise(module);
 		tally_lower_stats(options, "link");
 		ok = emit(module, machine, target, options, out, error);

@@ -117,7 +117,78 @@ static bool rename_all(LLVMModuleRef module, struct tally_error *error)
 	return true;
 }
 
-/* LLVM reads these once for the process, which lowers for one target (backend.h). */
+/* LLVM reads options once for the process, which lowers for one target (backend.h). */
+static void parse(const char *const *options, int count)
+{
+	LLVMParseCommandLineOptions(count, options, NULL);
+}
+
+static bool is_near(LLVMTypeRef type)
+{
+	unsigned space;
+
+	if (LLVMGetTypeKind(type) != LLVMPointerTypeKind)
+		return false;
+	space = LLVMGetPointerAddressSpace(type);
+	return space == TALLY_AS_SHARED || space == TALLY_AS_CONSTANT || space == TALLY_AS_PRIVATE;
+}
+
+/* Whether a variable of the type holds such a pointer. */
+static bool holds_pointer(LLVMTypeRef type)
+{
+	switch (LLVMGetTypeKind(type)) {
+	case LLVMArrayTypeKind:
+	case LLVMVectorTypeKind:
+		return holds_pointer(LLVMGetElementType(type));
+	case LLVMStructTypeKind:
+		for (unsigned k = 0; k < LLVMCountStructElementTypes(type); k++)
+			if (holds_pointer(LLVMStructGetTypeAtIndex(type, k)))
+				return true;
+		return false;
+	default:
+		return is_near(type);
+	}
+}
+
+/* Whether somebody outside would see how wide pointers to near memory are. */
+static bool is_seen(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		for (unsigned k = 0; tally_is_kernel(function) && k < LLVMCountParams(function);
+		     k++)
+			if (is_near(LLVMTypeOf(LLVMGetParam(function, k))))
+				return true;
+	TALLY_EACH_GLOBAL (module, global)
+		if (holds_pointer(LLVMGlobalGetValueType(global)))
+			return true;
+	return false;
+}
+
+static bool holds_near(LLVMModuleRef module)
+{
+	TALLY_EACH_GLOBAL (module, global)
+		if (is_near(LLVMTypeOf(global)))
+			return true;
+	return false;
+}
+
+void tally_cuda_options(LLVMModuleRef module, bool ours)
+{
+	static const char *const narrow[] = {"tally-lower", "-nvptx-short-ptr"};
+	/* In the optimiser as in the code generator: see below. */
+	static const char *const still[] = {"tally-lower", "-instcombine-code-sinking=false"};
+	static bool is_narrow, is_still;
+
+	if (!is_narrow && holds_near(module) && !is_seen(module)) {
+		parse(narrow, sizeof narrow / sizeof *narrow);
+		is_narrow = true;
+	}
+	if (!is_still && ours) {
+		parse(still, sizeof still / sizeof *still);
+		is_still = true;
+	}
+}
+
 static void skip_optimiser(void)
 {
 	static const char *const options[] = {
@@ -125,6 +196,10 @@ static void skip_optimiser(void)
 		"-start-before=atomic-expand",
 		"-disable-lsr",
 		"-disable-cgp",
+		/* Code stays in the block that its compiler put it in: a value that waits for its
+		 * use holds one register, its operands more (a matrix product: 18). */
+		"-disable-machine-sink",
+		"-disable-block-placement",
 		/* Within one function ptxas does what these do. */
 		"-disable-machine-cse",
 		"-disable-machine-licm",
@@ -133,7 +208,7 @@ static void skip_optimiser(void)
 	static bool done;
 
 	if (!done)
-		LLVMParseCommandLineOptions(sizeof options / sizeof *options, options, NULL);
+		parse(options, sizeof options / sizeof *options);
 	done = true;
 }
 

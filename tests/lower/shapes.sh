@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Shapes of instructions on the way through IR that made kernels slower (docs/lowering.md): each comes out as it went in.
+source "$TALLY_SOURCE/tests/lower/common.sh" || exit 1
+here=$TALLY_SOURCE/tests/lower
+
+works "$here/shapes.ptx" --target sm_90 --verify -o out.ptx
+assemble out.ptx sm_90
+# kernel NAME: its text into NAME.txt
+kernel() { sed -n "/\.entry $1(/,/^}/p" out.ptx >"$1.txt"; }
+for name in match convert pack add near stays; do kernel $name; done
+
+# A bit of a mask is one LOP3 with a predicate, `@!p not` a choice: no shift, no second compare, no mask of all ones.
+lacks match.txt shr
+lacks match.txt -1,
+[ "$(grep -c setp match.txt)" = 2 ] && [ "$(grep -c selp match.txt)" = 2 ] || fail "match: not two tests and two choices"
+# Conversions clamp by themselves, and make of a NaN what the machine makes of it.
+lacks convert.txt setp
+lacks convert.txt selp
+for type in s32.f32 u32.f32 s32.f64 s64.f32 u64.f64; do holds convert.txt "cvt.rzi.$type"; done
+grep -qE 'mov\.b32[[:space:]]+%r[0-9]+, \{%(rs|h)' pack.txt || fail "pack: two halves are not one move"
+# Additions to neighbours are one access, to pairs no loop over compare-and-swap.
+holds add.txt 'atom.relaxed.gpu.global.add.v4.f32 {'
+holds add.txt 'atom.release.sys.global.add.v2.f32 {'
+holds add.txt 'atom.relaxed.gpu.global.add.noftz.v2.f16x2 {'
+holds add.txt 'atom.relaxed.gpu.global.add.noftz.bf16x2'
+holds add.txt '.add.noftz.f16x2 %'
+lacks add.txt cas
+[ "$(grep -c 'atom\.' add.txt)" = 5 ] || fail "add: not five atomic operations"
+# Shared memory has addresses of 32 bits.
+grep -qE 'mad\.lo\.s32' near.txt || fail "near: the address is no multiply-add of 32 bits"
+grep -E 'ld\.shared|st\.shared' near.txt | grep -q '%rd' && fail "near: a shared address of 64 bits"
+# The multiply-add is in front of the branch.
+awk '/fma/ { fma = NR } /bra/ && !bra { bra = NR } END { exit !(fma && fma < bra) }' stays.txt || fail "stays: the multiply-add went behind the branch"
+
+# Older machines have pairs of f16, but no vectors and no pairs of bf16 in one instruction.
+works "$here/shapes.ptx" --target sm_80 --verify -o out.ptx
+assemble out.ptx sm_80
+kernel add
+lacks add.txt .v4.
+holds add.txt 'add.noftz.f16x2'
+for target in x86-64 gfx90a gfx1100; do works "$here/shapes.ptx" --target $target -o out.bin; done
+echo ok
