@@ -38,4 +38,9 @@ END:	ret;
 END
 "$lower" stencil.ptx --target x86-64-v4 --emit ir -o stencil.out || fail stencil
 grep -qE "call <[0-9]+ x float> @llvm.fma.v" stencil.out || fail "a guarded stencil is not vectorised"
+
+# nvcc's expf: directed rounding and a power of two, which calls would keep from being vectors.
+sed -e 's/fma.rn.f32 %f3, %f0, %f1, %f2;/fma.rm.f32 %f4, %f0, %f1, %f2; ex2.approx.ftz.f32 %f3, %f4;/' stencil.ptx >power.ptx
+"$lower" power.ptx --target x86-64-v4 --emit ir -o power.out || fail power
+grep -qE "fptrunc <[0-9]+ x double>" power.out || fail "directed rounding and ex2 are not vectorised"
 echo ok

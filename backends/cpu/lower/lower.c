@@ -22,6 +22,7 @@
 #include "base/embed.h"
 
 TALLY_EMBEDDED(tally_cpu_library);
+TALLY_EMBEDDED(tally_cpu_vector);
 
 static const char *const targets[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", NULL};
 
@@ -104,8 +105,11 @@ LLVMValueRef cpu_block(struct cpu_lowering *l, LLVMValueRef function)
 static bool link_libraries(struct cpu_lowering *l)
 {
 	size_t size = (size_t)(tally_cpu_library_end - tally_cpu_library);
+	size_t vector = (size_t)(tally_cpu_vector_end - tally_cpu_vector);
 
-	return tally_lower_link_library(l->module, tally_cpu_library, size, "cpu/lower/library.ll",
+	return tally_lower_link_library(l->module, tally_cpu_vector, vector, "cpu/lower/vector.ll",
+					l->error) &&
+	       tally_lower_link_library(l->module, tally_cpu_library, size, "cpu/lower/library.ll",
 					l->error) &&
 	       cpu_resolve_math(l, false) && tally_lower_link_portable(l->module, l->error) &&
 	       tally_lower_link_library(l->module, tally_cpu_library, size, "cpu/lower/library.ll",
