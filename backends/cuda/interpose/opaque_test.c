@@ -238,6 +238,17 @@ static void prepare(struct trial *t, const void *image)
 		TALLY_DRIVER(cuModuleUnload)(module);
 }
 
+/* Whether the program is on its way out: what the driver answers then says nothing. */
+static bool leaving(void)
+{
+	bool over;
+
+	pthread_mutex_lock(&running);
+	over = all_over;
+	pthread_mutex_unlock(&running);
+	return over;
+}
+
 static bool works(CUcontext context, const char *target)
 {
 	static _Atomic bool said;
@@ -245,36 +256,32 @@ static bool works(CUcontext context, const char *target)
 	struct tally_device *d;
 	CUcontext popped;
 	CUdevice ordinal;
-	void *image = patched(&t, target);
-	bool over;
+	void *image = NULL;
 
-	pthread_mutex_lock(&running);
-	over = all_over;
-	if (image && !over &&
-	    did(&t, TALLY_DRIVER(cuCtxPushCurrent_v2)(context), "enter a context")) {
-		/* It is a program's work like any other; the exit need not wait for the gate. */
-		if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal))) {
-			pthread_mutex_unlock(&running);
+	if (!leaving() && did(&t, TALLY_DRIVER(cuCtxPushCurrent_v2)(context), "enter a context")) {
+		/* It is a program's work like any other. */
+		if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal)))
 			tally_gate_pass(d);
-			pthread_mutex_lock(&running);
-		}
-		over = all_over;
-		if (!over) {
+		image = patched(&t, target);
+		pthread_mutex_lock(&running);
+		if (image && !all_over)
 			prepare(&t, image);
+		if (!all_over)
 			TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
-		}
+		pthread_mutex_unlock(&running);
 	}
-	pthread_mutex_unlock(&running);
-	if (!over && !image)
+	if (!image)
 		failed(&t, "out of memory");
-	if (!over && t.why[0])
+	free(image);
+	free(t.seen);
+	if (leaving())
+		return false;
+	if (t.why[0])
 		tally_warn_once(&said,
 				"machine code cannot be stopped between blocks here, only between "
 				"launches: %s",
 				t.why);
-	free(image);
-	free(t.seen);
-	return !over && !t.why[0];
+	return !t.why[0];
 }
 
 /* What was found, for each target; devices of a process are of few kinds. */
