@@ -3,9 +3,12 @@
  * What patched machine code does on a GPU, as a kernel of the CPU device that was written by hand:
  * `step` of guard_kernels.c keeps its name and its grid, takes the first half of struct
  * tally_launch as its last parameter, and decides itself whether a block runs. So the host's half
- * of the protocol for such kernels is tested without a GPU.
+ * of the protocol for such kernels is tested without a GPU. So is the trial (opaque_test.c): its
+ * kernel `tally_opaque` has the fault that $TRIAL_FAULT names.
  */
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "backends/cpu/kernel_abi.h"
 #include "base/clock.h"
@@ -36,6 +39,60 @@ static int run_patched(const void *params, struct tally_cpu_block *block)
 	return 0;
 }
 
+struct patched_trial {
+	uint32_t *counts, *gate;
+	uint32_t who, unused;
+	uint64_t control;
+	uint32_t lo, hi;
+};
+
+static bool is_faulty(const char *fault)
+{
+	const char *wanted = getenv("TRIAL_FAULT");
+
+	return wanted && !strcmp(wanted, fault);
+}
+
+/* Whether block `u` is to run, as a kernel with that fault would have it. */
+static bool decide(const struct patched_trial *p, uint32_t u)
+{
+	struct tally_control *c = (struct tally_control *)(uintptr_t)p->control, quiet;
+
+	if (!p->hi)
+		return !is_faulty("hi");
+	if (u < p->lo || u >= p->hi)
+		return is_faulty("range");
+	if (is_faulty("deaf"))
+		return true;
+	if (is_faulty("silent") && *(volatile uint32_t *)(uintptr_t)c->gate) {
+		quiet = *c;
+		quiet.hi = 0; /* so that nothing is said */
+		__atomic_fetch_or(&c->word, TALLY_WORD_STOP, __ATOMIC_ACQ_REL);
+		return tally_guard_enter(&quiet, u);
+	}
+	return tally_guard_enter(c, u);
+}
+
+static int run_trial(const void *params, struct tally_cpu_block *block)
+{
+	const struct patched_trial *p = params;
+	uint32_t u = block->id[0];
+
+	if (!decide(p, u))
+		return 0;
+	__atomic_fetch_add(&p->counts[u], is_faulty("twice") && u == 77 ? 2 : 1, __ATOMIC_RELAXED);
+	if (u == p->who)
+		__atomic_store_n(p->gate, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static const struct tally_cpu_param trial_parameters[] = {
+	{offsetof(struct patched_trial, counts), 8},
+	{offsetof(struct patched_trial, gate), 8},
+	{offsetof(struct patched_trial, who), 4},
+	{offsetof(struct patched_trial, control), offsetof(struct tally_launch, grid)},
+};
+
 static const struct tally_cpu_param parameters[] = {
 	{offsetof(struct patched_step, values), 8},
 	{offsetof(struct patched_step, ran), 8},
@@ -53,6 +110,15 @@ static const struct tally_cpu_kernel kernels[] = {
 		.shared_align = 1,
 		.max_threads = 1024,
 		.run_block = run_patched,
+	},
+	{
+		.name = "tally_opaque",
+		.param_count = 4,
+		.param_bytes = sizeof(struct patched_trial),
+		.params = trial_parameters,
+		.shared_align = 1,
+		.max_threads = 1024,
+		.run_block = run_trial,
 	},
 };
 
