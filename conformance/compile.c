@@ -18,8 +18,10 @@ TALLY_EMBEDDED(conformance_refusals); /* refusals.txt */
 
 const char *const forms[FORMS] = {"ptx", "bc", FORM_TEXT};
 
-/* What a case of the device needs compiled; GPU targets get the combined variant. */
-static const char *const device_transforms[] = {"none", "slice", "guard", "slice,guard", "persist"};
+/* What a case of the device needs compiled; GPU targets get the combined variant. The last is for
+ * machine code, which only a GPU runs. */
+static const char *const device_transforms[] = {"none",	       "slice",	  "guard",
+						"slice,guard", "persist", "opaque"};
 enum { DEVICE_TRANSFORMS = sizeof device_transforms / sizeof *device_transforms };
 
 /* Workers are lowered for one machine of each vendor: it takes as long again. */
@@ -31,6 +33,8 @@ static const char *transform_for(const char *target)
 
 bool form_has(const struct options *o, const char *form, const char *transform)
 {
+	if (!strcmp(transform, "opaque"))
+		return o->ptxas && !strcmp(form, "ptx") && !strncmp(o->device_target, "sm_", 3);
 	return strcmp(form, FORM_TEXT) ||
 	       (strncmp(o->device_target, "sm_", 3) && !strcmp(transform, TEXT_TRANSFORM));
 }
@@ -85,7 +89,29 @@ static bool make_text(const struct options *o, const struct task *t, char input[
 	return ok;
 }
 
-/* In a child: 0 worked, 1 tally-lower refused, 2 it was not accepted by the target's own tools. */
+/* PTX assembled to machine code, and a guard put into that. As perform(). */
+static int perform_opaque(const struct options *o, const char *ptx, const char *target,
+			  const char *cubin, const char *output, const char *log)
+{
+	char arch[32];
+
+	snprintf(arch, sizeof arch, "-arch=%s", target);
+	char *ptxas[] = {(char *)o->ptxas, arch, (char *)ptx, "-o", (char *)cubin, NULL};
+	char *lower[] = {(char *)o->tally_lower,
+			 (char *)cubin,
+			 "--target",
+			 (char *)target,
+			 "--transform",
+			 "opaque",
+			 "-o",
+			 (char *)output,
+			 NULL};
+
+	return run(ptxas, log) ? 2 : run(lower, log) ? 3 : 0;
+}
+
+/* In a child: 3 no guard could be put into its machine code, 0 worked, 1 tally-lower refused, 2 it
+ * was not accepted by the target's own tools. */
 static int perform(const struct options *o, const struct task *t)
 {
 	char input[PATH_MAX], output[PATH_MAX], log[PATH_MAX + 8], second[PATH_MAX + 8];
@@ -100,6 +126,10 @@ static int perform(const struct options *o, const struct task *t)
 	unlink(output);
 	if (as_text && !make_text(o, t, input, log))
 		return 1;
+	if (!strcmp(t->transform, "opaque")) {
+		snprintf(second, sizeof second, "%s.cubin", output);
+		return perform_opaque(o, input, t->target, second, output, log);
+	}
 	char *lower[] = {(char *)o->tally_lower,
 			 input,
 			 "--target",
@@ -115,16 +145,17 @@ static int perform(const struct options *o, const struct task *t)
 	if (!t->check)
 		return 0;
 	if (!strncmp(t->target, "sm_", 3)) {
-		char arch[32];
-
+		char guarded[PATH_MAX + 8];
 		/* CUDA 13's ptxas begins at sm_75; older PTX is valid there. */
-		bool old = atoi(t->target + 3) < 75;
-		snprintf(arch, sizeof arch, "-arch=%s", old ? "sm_75" : t->target);
-		char *ptxas[] = {(char *)o->ptxas, arch, output, "-o", second, NULL};
-		if (o->ptxas && run(ptxas, log))
-			return 2;
+		const char *assembled = atoi(t->target + 3) < 75 ? "sm_75" : t->target;
+
+		/* What ptxas makes of it takes a guard too, like any machine code. */
+		snprintf(guarded, sizeof guarded, "%s.opaque", output);
+		int code =
+			o->ptxas ? perform_opaque(o, output, assembled, second, guarded, log) : 0;
 		unlink(second);
-		return 0;
+		unlink(guarded);
+		return code;
 	}
 	/* A code object must carry metadata for the kernel and for its variant. */
 	char *readelf[] = {(char *)o->readelf, "--notes", output, NULL};
@@ -186,7 +217,7 @@ static void finished(const struct options *o, const struct task *t, int status)
 {
 	char column[24], line[240];
 	double seconds = now_seconds() - t->start;
-	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 3;
+	int code = WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 
 	snprintf(column, sizeof column, "%s", t->check ? t->target : "compile");
 	log_line(o, t, line, sizeof line);
@@ -203,6 +234,7 @@ static void finished(const struct options *o, const struct task *t, int status)
 		       t->transform, t->target,
 		       code == 1   ? "tally-lower"
 		       : code == 2 ? "the target's own tools"
+		       : code == 3 ? "a guard for its machine code"
 				   : "crashed",
 		       line);
 }

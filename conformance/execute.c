@@ -231,6 +231,40 @@ static void watchdog(int signal)
 	_exit(1);
 }
 
+/* A launch parameter of zeros: everything runs, nothing is asked. */
+static bool untouched(struct running *r, const struct way *w, struct tally_error *error)
+{
+	struct tally_launch launch = {0};
+
+	return running_launch(r, w->entry, &launch, 0, error) && wait_for(r, error);
+}
+
+/* Machine code that a guard was put into, compared with the same machine code without, which lies
+ * beside it (compile.c). The kernel keeps its name. */
+static void opaque_case(const struct options *o, struct running *r, const char *form)
+{
+	static const struct variant guarded = {"opaque", "", true, AS_ORIGINAL};
+	struct way way = {.entry = r->c->kernel};
+	struct tally_error error = {0};
+	char path[PATH_MAX], original[PATH_MAX + 8], column[24];
+	double began = now_seconds();
+	unsigned stops = 0;
+
+	snprintf(column, sizeof column, "%s$opaque", form);
+	snprintf(watched, sizeof watched, "%s, %s", r->c->name, column);
+	if (refused(r->c->kernel, o->device_target, "opaque"))
+		return;
+	compile_path(o, r->c->kernel, form, o->device_target, "opaque", path);
+	snprintf(original, sizeof original, "%s.cubin", path);
+	running_forget(r);
+	bool passed = running_load(r, original, &error) && execute(r, &way, whole, &error) &&
+		      running_keep(r, &error) && running_load(r, path, &error) &&
+		      execute(r, &way, untouched, &error) &&
+		      variant(r, &guarded, o, &stops, &error);
+	report(r->c->name, column, passed ? PASSED : FAILED, now_seconds() - began, "%s%u stops",
+	       passed ? "" : error.message, stops);
+}
+
 static void one_case(const struct options *o, const struct conformance_case *c, const char *form)
 {
 	static const struct variant variants[] = {
@@ -270,6 +304,8 @@ static void one_case(const struct options *o, const struct conformance_case *c, 
 		report(c->name, column, passed ? PASSED : FAILED, now_seconds() - began,
 		       "%s%u stops", passed ? "" : error.message, stops);
 	}
+	if (ok && form_has(o, form, "opaque"))
+		opaque_case(o, &r, form);
 	running_destroy(&r);
 }
 

@@ -43,6 +43,8 @@ bool running_check_runs(struct running *r, uint32_t until, struct tally_error *e
 bool running_check(struct running *r, struct tally_error *error);
 /* Keeps the buffers as the original run's. */
 bool running_keep(struct running *r, struct tally_error *error);
+/* From here on another original is compared with. */
+void running_forget(struct running *r);
 
 /* Round a launch of a case that prints: what goes to stdout is kept and compared. */
 bool capture_begin(struct tally_error *error);

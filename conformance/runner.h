@@ -36,7 +36,8 @@ extern const char *const forms[FORMS];
 #define FORM_TEXT      "text"
 #define TEXT_TRANSFORM "slice,guard"
 /* Whether a kernel in a form is compiled for a transform: text on the CPU device alone (on a GPU
- * "ptx" is it), in one file with the original. */
+ * "ptx" is it), in one file with the original; machine code that a guard was put into ("opaque")
+ * from "ptx" on an NVIDIA GPU alone, with the original beside it (".cubin" behind the name). */
 bool form_has(const struct options *o, const char *form, const char *transform);
 
 /* report.c: one line of the result, kept for the table and for JUnit. */

@@ -60,9 +60,9 @@ void running_unload(struct running *r)
 void running_destroy(struct running *r)
 {
 	running_unload(r);
+	running_forget(r);
 	for (size_t i = 0; i < CASE_BUFFERS; i++) {
 		free(r->expected[i]);
-		free(r->original[i]);
 		if (r->buffer[i] && !r->c->buffer[i].symbol)
 			driver.release(r->buffer[i]);
 	}
@@ -260,6 +260,14 @@ bool running_check(struct running *r, struct tally_error *error)
 		free(got);
 	}
 	return ok;
+}
+
+void running_forget(struct running *r)
+{
+	for (size_t i = 0; i < CASE_BUFFERS; i++) {
+		free(r->original[i]);
+		r->original[i] = NULL;
+	}
 }
 
 bool running_keep(struct running *r, struct tally_error *error)

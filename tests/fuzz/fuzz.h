@@ -20,6 +20,7 @@
 	X(ir, "clang's IR, as text or bitcode that LLVM itself reads and verifies")                \
 	X(image, "what a driver API is given, looked at inside the program")                       \
 	X(report, "reports, the board and the ring of events, as every command shows them")        \
+	X(sass, "NVIDIA machine code that a guard is put into")                                    \
 	X(profiles, "the table that tallyd hands to programs")                                     \
 	X(store, "profiles.db")                                                                    \
 	X(wire, "messages to tallyd, with descriptors")

@@ -24,7 +24,7 @@ enum sass_attribute_name {
 	SASS_CRS_STACK_SIZE = 0x1e,	 /* u32 */
 	SASS_REGCOUNT = 0x2f,		 /* u32 symbol, u32 registers */
 	SASS_CUDA_API_VERSION = 0x37,	 /* u32 */
-	SASS_KPARAM_INFO_V2 = 0x45,	 /* of kernels with more than 4 KiB of parameters */
+	SASS_KPARAM_INFO_V2 = 0x45,	 /* the same, but for u16 size, u16 0: over 4 KiB of them */
 	SASS_NUM_BARRIERS = 0x4c,	 /* u8 */
 	SASS_BLOCKS_ARE_CLUSTERS = 0x5b, /* the grid counts clusters */
 };

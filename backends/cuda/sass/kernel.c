@@ -10,8 +10,10 @@
 #include "backends/cuda/sass/info.h"
 #include "backends/cuda/sass/kernel.h"
 
-#define PARAMETER_BYTES 16   /* of struct tally_launch: control, lo, hi */
-#define PARAMETER_MOST	4096 /* of all parameters, as KPARAM_INFO counts them */
+#define PARAMETER_BYTES 16 /* of struct tally_launch: control, lo, hi */
+/* Of all parameters together, as they are described in one way and the other. */
+#define PARAMETER_MOST	  4096
+#define PARAMETER_MOST_V2 32764
 /* What ptxas says of every parameter besides its size: no place of its own in other banks. */
 #define KPARAM_PLAIN	      0x1f000u
 #define KPARAM_SIZE_SHIFT     18
@@ -29,6 +31,7 @@ struct kernel {
 	unsigned bank;	     /* where they begin */
 	unsigned ordinal;    /* the new one's */
 	unsigned max_registers;
+	bool large; /* described as kernels with more than 4 KiB of parameters are */
 	bool has_size, has_bank, has_exits, has_barriers, has_z;
 	uint16_t place; /* the launch parameter's, from the first one */
 };
@@ -38,9 +41,10 @@ static const struct {
 	unsigned name, format;
 	size_t size;
 } forms[] = {
-	{SASS_KPARAM_INFO, SASS_SIZED, 12},	  {SASS_CBANK_PARAM_SIZE, SASS_HALF, 2},
-	{SASS_PARAM_CBANK, SASS_SIZED, 8},	  {SASS_MAXREG_COUNT, SASS_HALF, 2},
-	{SASS_EXIT_INSTR_OFFSETS, SASS_SIZED, 0}, {SASS_NUM_BARRIERS, SASS_BYTE, 2},
+	{SASS_KPARAM_INFO_V2, SASS_SIZED, 12}, {SASS_KPARAM_INFO, SASS_SIZED, 12},
+	{SASS_CBANK_PARAM_SIZE, SASS_HALF, 2}, {SASS_PARAM_CBANK, SASS_SIZED, 8},
+	{SASS_MAXREG_COUNT, SASS_HALF, 2},     {SASS_EXIT_INSTR_OFFSETS, SASS_SIZED, 0},
+	{SASS_NUM_BARRIERS, SASS_BYTE, 2},
 };
 
 static enum tally_sass_reason read_attribute(struct kernel *kernel,
@@ -53,10 +57,11 @@ static enum tally_sass_reason read_attribute(struct kernel *kernel,
 		    (attribute->format != forms[k].format || attribute->size < forms[k].size))
 			return TALLY_SASS_ATTRIBUTES;
 	switch (attribute->name) {
-	case SASS_KPARAM_INFO_V2:
-		return TALLY_SASS_LARGE;
 	case SASS_BLOCKS_ARE_CLUSTERS:
 		return TALLY_SASS_CLUSTER_GRID;
+	case SASS_KPARAM_INFO_V2:
+		kernel->large = true;
+		/* fallthrough */
 	case SASS_KPARAM_INFO:
 		if (sass_get16(value + 4) >= kernel->ordinal)
 			kernel->ordinal = sass_get16(value + 4) + 1u;
@@ -143,7 +148,7 @@ static enum tally_sass_reason check_parameters(struct kernel *kernel)
 	const struct sass_index *index = kernel->index;
 	unsigned place = (kernel->parameters + 7u) & ~7u;
 
-	if (place + PARAMETER_BYTES > PARAMETER_MOST)
+	if (place + PARAMETER_BYTES > (kernel->large ? PARAMETER_MOST_V2 : PARAMETER_MOST))
 		return TALLY_SASS_LARGE;
 	if (kernel->bank != index->prelude->parameters ||
 	    index->image->section[kernel->constants].size != kernel->bank + kernel->parameters ||
@@ -248,8 +253,10 @@ static void append_parameter(const struct kernel *kernel, struct tally_buffer *o
 
 	sass_put16(value + 4, (uint16_t)kernel->ordinal);
 	sass_put16(value + 6, kernel->place);
-	sass_put32(value + 8, PARAMETER_BYTES << KPARAM_SIZE_SHIFT | KPARAM_PLAIN);
-	sass_info_append(out, SASS_SIZED, SASS_KPARAM_INFO, value, sizeof value);
+	sass_put32(value + 8, kernel->large ? PARAMETER_BYTES
+					    : PARAMETER_BYTES << KPARAM_SIZE_SHIFT | KPARAM_PLAIN);
+	sass_info_append(out, SASS_SIZED, kernel->large ? SASS_KPARAM_INFO_V2 : SASS_KPARAM_INFO,
+			 value, sizeof value);
 }
 
 /* The kernel's own exits, if any, and the guard's. */
@@ -339,7 +346,7 @@ static size_t parameter_at(const struct sass_section *info)
 	size_t at = 0, none = 0;
 
 	while (sass_info_next(info->data, info->size, &at, &attribute)) {
-		if (attribute.name == SASS_KPARAM_INFO)
+		if (attribute.name == SASS_KPARAM_INFO || attribute.name == SASS_KPARAM_INFO_V2)
 			return attribute.at;
 		if (attribute.at == 0 && attribute.name == SASS_CUDA_API_VERSION)
 			none = at;

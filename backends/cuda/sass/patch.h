@@ -23,7 +23,7 @@
 	X(LOOP, "it branches back to its first instruction")                                       \
 	X(ATTRIBUTES, "its attributes cannot be read")                                             \
 	X(CLUSTER_GRID, "its grid counts clusters, not blocks")                                    \
-	X(LARGE, "it takes more than 4,080 bytes of parameters")                                   \
+	X(LARGE, "its parameters leave no room for another")                                       \
 	X(PARAMETERS, "its parameters are not where this chip has them")                           \
 	X(REGISTERS, "it has fewer registers than the guard needs, or nothing says how many")
 
