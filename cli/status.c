@@ -29,7 +29,7 @@ const char *tally_status_state(const struct tally_board *board, unsigned slot)
 {
 	if (!atomic_load(&board->slots[slot].active))
 		return "idle";
-	return tally_policy_strict_holder(board, slot) < 0 ? "running" : "held";
+	return tally_policy_strict_holder(board, slot, tally_board_now()) < 0 ? "running" : "held";
 }
 
 void tally_status_duration(struct tally_buffer *out, uint64_t ns)
@@ -82,6 +82,11 @@ static void append_holder(const struct tally_status_view *view, const struct tal
 		tally_buffer_print(out, ": they are equals, and it has the turn");
 	} else if (atomic_load(&other->overlap) == TALLY_OVERLAP_HELD) {
 		tally_buffer_print(out, ": it measures how long it takes alone");
+	} else if (!active) {
+		tally_buffer_print(out,
+				   ": it is idle, and others keep away for %.0f us after its "
+				   "bursts, because the next often follows",
+				   (double)atomic_load(&other->grace_ns) / 1e3);
 	} else {
 		tally_buffer_print(out, ": higher priorities go first, and it is active");
 		append_since(out, " for ", active ? atomic_load(&other->active_since_ns) : 0,
@@ -94,7 +99,7 @@ void tally_status_why(const struct tally_status_view *view, unsigned index,
 		      struct tally_buffer *out)
 {
 	const struct tally_slot *slot = &view->board->slots[index];
-	int holder = tally_policy_strict_holder(view->board, index);
+	int holder = tally_policy_strict_holder(view->board, index, view->now_ns);
 	int beside = lets_run(view->board, index);
 
 	tally_buffer_print(out, "%s (pid %d, priority %d) ", slot->name, slot->pid, slot->priority);
@@ -103,7 +108,12 @@ void tally_status_why(const struct tally_status_view *view, unsigned index,
 	} else if (holder >= 0) {
 		append_holder(view, slot, &view->board->slots[holder], out);
 	} else if (!atomic_load(&slot->active)) {
+		uint64_t grace = atomic_load(&slot->grace_ns);
+
 		tally_buffer_print(out, "is idle: it has no work on the device");
+		if (grace)
+			tally_buffer_print(out, "; others keep away for %.0f us after its bursts",
+					   (double)grace / 1e3);
 	} else {
 		tally_buffer_print(out, "runs");
 		append_since(out, " for ", atomic_load(&slot->active_since_ns), view->now_ns);

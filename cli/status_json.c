@@ -19,6 +19,7 @@ static const struct {
 	{"stopped_ns", offsetof(struct tally_slot, stopped_ns)},
 	{"stop_latency_last_ns", offsetof(struct tally_slot, stop_ns_last)},
 	{"stop_latency_max_ns", offsetof(struct tally_slot, stop_ns_max)},
+	{"grace_ns", offsetof(struct tally_slot, grace_ns)},
 };
 
 static void string(struct tally_buffer *out, const char *name, const char *value)
@@ -55,7 +56,7 @@ static void program(const struct tally_slot *slot, uint64_t now_ns, struct tally
 static void running(const struct tally_status_view *view, unsigned index, struct tally_buffer *out)
 {
 	const struct tally_slot *slot = &view->board->slots[index];
-	int holder = tally_policy_strict_holder(view->board, index);
+	int holder = tally_policy_strict_holder(view->board, index, view->now_ns);
 	const struct tally_report *report =
 		tally_reports_of(view->reports, index, atomic_load(&slot->generation));
 	struct tally_buffer why = {0};

@@ -76,7 +76,7 @@ static void look_at_program(struct top_model *m, unsigned index,
 		.priority = slot->priority,
 		.name = slot->name,
 		.state = tally_status_state(m->board, index),
-		.holder = tally_policy_strict_holder(m->board, index),
+		.holder = tally_policy_strict_holder(m->board, index, m->now_ns),
 		.stopped = now.stops,
 	};
 	if (!atomic_load(&slot->active))

@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 #define TALLY_BOARD_MAGIC    0x794c6154u /* "TaLy" */
-#define TALLY_BOARD_VERSION  3		 /* of this layout and of the messages in wire.h */
+#define TALLY_BOARD_VERSION  4		 /* of this layout and of the messages in wire.h */
 #define TALLY_BOARD_SLOTS    128
 #define TALLY_BOARD_FINISHED 64 /* programs that ended and are still shown */
 
@@ -59,13 +59,13 @@ struct tally_slot {
 	_Atomic uint32_t active; /* has work on the device that is not known to be done */
 	_Atomic uint32_t turn;	 /* may run among its equals (round robin, by tallyd) */
 	int32_t priority;
-	uint8_t device[16];		   /* UUID */
-	int32_t pid;			   /* from SO_PEERCRED: as tallyd's pid namespace sees it */
-	_Atomic uint32_t sleeping;	   /* of the board's sleepers, how many are this owner's */
-	_Atomic uint64_t active_since_ns;  /* 0: not active */
-	_Atomic uint64_t stopped_since_ns; /* 0: not asked to stop; by the owner, for `--why` */
-	_Atomic uint32_t overlap;	   /* enum tally_overlap */
-	_Atomic uint32_t lapsed;	   /* the process is stopped (SIGSTOP): it holds nobody */
+	uint8_t device[16];		  /* UUID */
+	int32_t pid;			  /* from SO_PEERCRED: as tallyd's pid namespace sees it */
+	_Atomic uint32_t sleeping;	  /* of the board's sleepers, how many are this owner's */
+	_Atomic uint64_t active_since_ns; /* 0: not active */
+	_Atomic uint64_t quiet_until_ns;  /* others keep away until then, though it is idle */
+	_Atomic uint32_t overlap;	  /* enum tally_overlap */
+	_Atomic uint32_t lapsed;	  /* the process is stopped (SIGSTOP): it holds nobody */
 
 	_Alignas(64) char name[64];
 	char device_name[64];		 /* "" when its owner gave none */
@@ -77,6 +77,7 @@ struct tally_slot {
 	_Alignas(64) _Atomic uint64_t launches;
 	_Atomic uint64_t guarded, stops, resumes, fences, bursts;
 	_Atomic uint64_t active_ns, stopped_ns;	    /* time active; time asked to stop */
+	_Atomic uint64_t stopped_since_ns;	    /* 0: not asked to stop; for `--why` */
 	_Atomic uint64_t stop_ns_last, stop_ns_max; /* from the request to the stream's drain */
 
 	/* The closed loop's account (policy_slo.h), in thousandths; 0: none, not known yet. */
@@ -86,6 +87,7 @@ struct tally_slot {
 	_Atomic uint64_t slo_judged;	    /* bursts that were compared with their time alone */
 	_Atomic uint64_t overlap_ns;	    /* of active_ns: others were let run */
 	_Atomic uint32_t sharing;	    /* enum tally_sharing */
+	_Atomic uint64_t grace_ns;	    /* others keep away for so long after it (grace.h) */
 };
 
 struct tally_board {
@@ -141,13 +143,20 @@ void tally_board_wait(struct tally_board *board, struct tally_slot *self, uint32
 struct tally_board *tally_board_map(int fd, uint64_t size, bool writable,
 				    struct tally_error *error);
 
-/* The rule (sched/policy_strict.c): whether the program in `slot` has to give way now: a program of
- * higher priority on the same device is active and lets nobody run beside it, or an equal one has
- * the turn. */
-bool tally_policy_strict_must_yield(const struct tally_board *board, unsigned slot);
+/*
+ * The rule (sched/policy_strict.c): whether the program in `slot` has to give way at `now_ns`: a
+ * program of higher priority on the same device is active and lets nobody run beside it, or became
+ * idle so short a time ago that others keep away still, or an equal one has the turn.
+ */
+bool tally_policy_strict_must_yield(const struct tally_board *board, unsigned slot,
+				    uint64_t now_ns);
 
 /* The same with its cause: the index of the slot that holds `slot`, or -1 when it may run. */
-int tally_policy_strict_holder(const struct tally_board *board, unsigned slot);
+int tally_policy_strict_holder(const struct tally_board *board, unsigned slot, uint64_t now_ns);
+
+/* When a program that has to give way may run without a change of the board, ns: only those hold it
+ * that are idle. UINT64_MAX: not before a change. */
+uint64_t tally_policy_strict_until(const struct tally_board *board, unsigned slot, uint64_t now_ns);
 
 /* Whether any program of lower priority than that in `slot` has work on the same device. */
 bool tally_policy_strict_rivals(const struct tally_board *board, unsigned slot);

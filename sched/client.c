@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sched/grace.h"
 #include "sched/wire.h"
 
 /*
@@ -32,7 +33,10 @@ struct tally_client {
 	_Atomic(struct view *) view;
 	_Atomic bool attached; /* false: nobody decides anything for us */
 	_Atomic uint32_t active, overlap;
-	int fd; /* -1: none */
+	uint64_t grace_ns; /* as in the options */
+	struct tally_grace grace;
+	_Atomic uint64_t idle_since_ns; /* when the last burst ended; 0: there was none */
+	int fd;				/* -1: none */
 	pid_t pid;
 	struct tally_wire join;
 	int attachment; /* -1: none */
@@ -109,10 +113,22 @@ static void install_handlers(void)
 		pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-static void mark(struct view *view, uint32_t active)
+/* How long others keep away after the burst that ends now. */
+static uint64_t grace_of(const struct tally_client *client)
+{
+	return client->grace_ns == TALLY_GRACE_LEARNT ? tally_grace_ns(&client->grace)
+						      : client->grace_ns;
+}
+
+static void mark(struct tally_client *client, struct view *view, uint32_t active)
 {
 	struct tally_slot *slot = view->slot;
+	uint64_t grace = !active && atomic_load(&slot->active) ? grace_of(client) : 0;
 
+	/* Before "idle" is said: nobody may slip in between. */
+	if (grace)
+		atomic_store_explicit(&slot->quiet_until_ns, tally_board_now() + grace,
+				      memory_order_relaxed);
 	if (atomic_exchange(&slot->active, active) == active)
 		return;
 	/* It runs, so it is not stopped any more, whether tallyd has seen that or not. */
@@ -124,8 +140,13 @@ static void mark(struct view *view, uint32_t active)
 	if (active) {
 		atomic_store_explicit(&slot->active_since_ns, now, memory_order_relaxed);
 		atomic_fetch_add_explicit(&slot->bursts, 1, memory_order_relaxed);
+		uint64_t idle = atomic_load_explicit(&client->idle_since_ns, memory_order_relaxed);
+		if (client->grace_ns == TALLY_GRACE_LEARNT && idle && idle < now)
+			tally_grace_pause(&client->grace, now - idle);
 		return;
 	}
+	atomic_store_explicit(&client->idle_since_ns, now, memory_order_relaxed);
+	atomic_store_explicit(&slot->grace_ns, grace, memory_order_relaxed);
 	uint64_t since = atomic_exchange_explicit(&slot->active_since_ns, 0, memory_order_relaxed);
 	if (since && since < now)
 		atomic_fetch_add_explicit(&slot->active_ns, now - since, memory_order_relaxed);
@@ -151,7 +172,7 @@ static void settle(struct tally_client *client)
 
 	do {
 		active = atomic_load(&client->active);
-		mark(atomic_load(&client->view), active);
+		mark(client, atomic_load(&client->view), active);
 	} while (active != atomic_load(&client->active));
 }
 
@@ -254,6 +275,7 @@ struct tally_client *tally_client_connect(const struct tally_client_options *opt
 		return NULL;
 	}
 	client->fd = -1;
+	client->grace_ns = options->grace_ns;
 	client->join = (struct tally_wire){.magic = TALLY_WIRE_MAGIC,
 					   .version = TALLY_BOARD_VERSION,
 					   .type = TALLY_WIRE_JOIN,
@@ -353,7 +375,16 @@ bool tally_client_must_yield(const struct tally_client *client)
 	if (!atomic_load_explicit(&client->attached, memory_order_acquire))
 		return false;
 	struct view *view = atomic_load(&client->view);
-	return tally_policy_strict_must_yield(view->board, view->index);
+	return tally_policy_strict_must_yield(view->board, view->index, tally_board_now());
+}
+
+uint64_t tally_client_held_until(const struct tally_client *client)
+{
+	struct view *view = atomic_load(&client->view);
+
+	if (!atomic_load_explicit(&client->attached, memory_order_acquire))
+		return 0;
+	return tally_policy_strict_until(view->board, view->index, tally_board_now());
 }
 
 struct tally_slot *tally_client_slot(struct tally_client *client)

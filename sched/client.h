@@ -18,7 +18,12 @@ struct tally_client_options {
 	/* Left with every tallyd that is joined, which keeps it after our death. The descriptor is
 	 * copied: the caller may close its own. */
 	struct tally_attachment attachment;
+	/* How long programs of lower priority keep away after each burst: TALLY_GRACE_LEARNT: what
+	 * grace.h learns from the program's pauses; else so many nanoseconds. */
+	uint64_t grace_ns;
 };
+
+#define TALLY_GRACE_LEARNT UINT64_MAX
 
 /*
  * One membership: a socket (its end is how tallyd learns that we died) and the mapped board. Made
@@ -55,6 +60,11 @@ bool tally_client_reconnect(struct tally_client *client, struct tally_error *err
  * is what a high-priority program pays per burst; it counts `bursts` and `active_ns`. */
 void tally_client_set_active(struct tally_client *client, bool active);
 bool tally_client_must_yield(const struct tally_client *client);
+
+/* When it need not give way any more although the board does not change, tally_now()'s clock: those
+ * who hold it are idle, and others keep away for a moment still. UINT64_MAX: not before a change;
+ * not later than now: nobody holds it. Lock-free, any thread. */
+uint64_t tally_client_held_until(const struct tally_client *client);
 
 /* How programs of lower priority are treated from now on; closed at first, carried over a
  * reconnect. Set before `set_active` it holds from the first moment of a burst. One thread at a

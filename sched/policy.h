@@ -28,7 +28,7 @@ struct tally_policy {
 	 * wants to be called again at the latest; UINT64_MAX: not before the next event. */
 	uint64_t (*decide)(void *state, struct tally_board *board, uint64_t now_ns);
 	/* The pure half: who holds `slot`, -1: nobody. */
-	int (*holder)(const struct tally_board *board, unsigned slot);
+	int (*holder)(const struct tally_board *board, unsigned slot, uint64_t now_ns);
 };
 
 extern const struct tally_policy tally_policy_strict;

@@ -24,7 +24,7 @@ static void look_at(struct tally_watch *watch, const struct tally_policy *policy
 		watch->state[i] = IDLE;
 	}
 	if (tally_slot_claims(slot))
-		new_state = policy->holder(board, i) >= 0 ? HELD : RUNNING;
+		new_state = policy->holder(board, i, now_ns) >= 0 ? HELD : RUNNING;
 	if (new_state == watch->state[i])
 		return;
 	watch->state[i] = new_state;

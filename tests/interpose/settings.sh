@@ -17,7 +17,7 @@ program() {
 }
 
 bad="TALLY_SLO=0.9 TALLY_DEPTH=2x TALLY_BOUND_US=-1 TALLY_GUARD=maybe TALLY_LEVEL=none TALLY_COMPILE=later TALLY_GRAPHS=some
-TALLY_OPAQUE=most TALLY_CPU_WORKERS=0 TALLY_CPU_DEVICES=two"
+TALLY_OPAQUE=most TALLY_GRACE_US=soon TALLY_CPU_WORKERS=0 TALLY_CPU_DEVICES=two"
 program $bad
 for setting in $bad; do
 	grep -qF "tally: ${setting%%=*} is \"${setting#*=}\", not " "$scratch/err" || { echo "nothing about $setting:"; cat "$scratch/err"; exit 1; }
@@ -25,5 +25,5 @@ done
 [ "$(wc -l <"$scratch/err")" = "$(echo $bad | wc -w)" ] || { echo "more than was asked for:"; cat "$scratch/err"; exit 1; }
 
 program TALLY_SLO=1.05 TALLY_DEPTH=2 TALLY_BOUND_US=31.6 TALLY_GUARD=0 TALLY_LEVEL=gate TALLY_COMPILE=wait TALLY_GRAPHS=whole \
-	TALLY_OPAQUE=all TALLY_CPU_WORKERS=2 TALLY_CPU_DEVICES=2
+	TALLY_OPAQUE=all TALLY_GRACE_US=12.5 TALLY_CPU_WORKERS=2 TALLY_CPU_DEVICES=2
 [ ! -s "$scratch/err" ] || { echo "on sound values:"; cat "$scratch/err"; exit 1; }

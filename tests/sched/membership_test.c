@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sched/wire.h"
 #include "tests/sched/harness.h"
 
@@ -31,6 +32,62 @@ static void test_higher_priority_holds_lower(void **state)
 	assert_int_equal(tally_client_slot(high)->pid, getpid());
 	tally_client_disconnect(high);
 	tally_client_disconnect(low);
+}
+
+/* The grace after a burst: others wait for its end without hearing of it. */
+static void test_others_keep_away_a_little_longer(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client_options options = {.priority = TALLY_PRIORITY_HIGH,
+					       .device = "device one",
+					       .socket = h->socket,
+					       .grace_ns = 60000000};
+	struct tally_client *high = tally_client_connect(&options, NULL);
+	struct tally_client *low = harness_connect(h, TALLY_PRIORITY_BEST_EFFORT);
+	uint64_t began = tally_now(), until;
+	uint32_t epoch;
+
+	assert_non_null(high);
+	assert_false(tally_client_must_yield(low));
+	tally_client_set_active(high, true);
+	assert_true(tally_client_held_until(low) == UINT64_MAX);
+	tally_client_set_active(high, false);
+	epoch = tally_client_epoch(low);
+	until = tally_client_held_until(low);
+	assert_true(tally_client_must_yield(low));
+	assert_in_range(until, began + options.grace_ns, tally_now() + options.grace_ns);
+	assert_int_equal(tally_client_slot(high)->grace_ns, options.grace_ns);
+	while (tally_client_must_yield(low))
+		tally_client_wait(low, epoch, (int64_t)(until - tally_now()));
+	assert_true(tally_now() >= until);
+	assert_int_equal(tally_client_epoch(low), epoch);
+	assert_true(tally_client_held_until(low) <= tally_now());
+	/* Who leaves holds nobody. */
+	tally_client_set_active(high, true);
+	tally_client_disconnect(high);
+	harness_until(harness_must_yield, low, false, 1000);
+	tally_client_disconnect(low);
+}
+
+/* Learnt from the pauses between bursts, and on the board. */
+static void test_the_grace_is_learnt(void **state)
+{
+	struct harness *h = *state;
+	struct tally_client_options options = {.priority = TALLY_PRIORITY_HIGH,
+					       .device = "device one",
+					       .socket = h->socket,
+					       .grace_ns = TALLY_GRACE_LEARNT};
+	struct tally_client *high = tally_client_connect(&options, NULL);
+
+	assert_non_null(high);
+	for (unsigned i = 0; i < 200; i++) {
+		tally_client_set_active(high, true);
+		tally_client_set_active(high, false);
+		if (i % 2)
+			usleep(1000);
+	}
+	assert_in_range(tally_client_slot(high)->grace_ns, 1000, 300000);
+	tally_client_disconnect(high);
 }
 
 static void test_other_device_does_not_matter(void **state)
@@ -364,6 +421,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_higher_priority_holds_lower),
+		TEST(test_others_keep_away_a_little_longer),
+		TEST(test_the_grace_is_learnt),
 		TEST(test_other_device_does_not_matter),
 		TEST(test_equals_take_turns),
 		TEST(test_killed_while_active_releases_others),

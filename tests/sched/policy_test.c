@@ -66,7 +66,7 @@ static void leave(struct simulation *s, unsigned i)
 static bool runs(struct simulation *s, unsigned i)
 {
 	return tally_slot_used(&s->board.slots[i]) && s->board.slots[i].active &&
-	       !tally_policy_strict_must_yield(&s->board, i);
+	       !tally_policy_strict_must_yield(&s->board, i, s->now);
 }
 
 static void look(struct simulation *s)
@@ -124,12 +124,48 @@ static void test_lower_level_waits_and_resumes_at_once(void **state)
 	s->board.slots[0].active = s->board.slots[1].active = 1;
 	pass(s, 5000 * MS);
 	assert_int_equal(s->ran[1], 0);
-	assert_int_equal(tally_policy_strict_holder(&s->board, 1), 0);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), 0);
 	s->board.slots[0].active = 0;
 	assert_true(runs(s, 1));
-	assert_int_equal(tally_policy_strict_holder(&s->board, 1), -1);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
 	s->board.slots[0].active = 1;
 	assert_false(runs(s, 1));
+}
+
+/* Who is idle may hold others for a moment still: not those who are let run beside it, and not when
+ * it is stopped itself. */
+static void test_idle_ones_hold_until_their_time(void **state)
+{
+	struct simulation *s = *state;
+	struct tally_slot *high = &s->board.slots[0];
+
+	arrive(s, 0, TALLY_PRIORITY_HIGH, "a");
+	arrive(s, 1, TALLY_PRIORITY_BEST_EFFORT, "a");
+	arrive(s, 2, TALLY_PRIORITY_HIGH, "b");
+	s->board.slots[1].active = 1;
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), 0);
+	high->active = 1;
+	high->quiet_until_ns = s->now + 1000;
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), UINT64_MAX);
+	high->active = 0;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), 0);
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), s->now + 1000);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now + 1000), -1);
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now + 1000), 0);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 2, s->now), -1);
+	high->overlap = TALLY_OVERLAP_OPEN;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
+	high->overlap = TALLY_OVERLAP_CLOSED;
+	high->lapsed = 1;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
+	high->lapsed = 0;
+	/* The later of two counts, and an active one more than both. */
+	arrive(s, 3, TALLY_PRIORITY_HIGH + 1, "a");
+	s->board.slots[3].quiet_until_ns = s->now + 700;
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), s->now + 1000);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), 3);
+	s->board.slots[3].active = 1;
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), UINT64_MAX);
 }
 
 static void test_equals_share_evenly(void **state)
@@ -266,7 +302,7 @@ static void test_overlap_is_for_lower_levels(void **state)
 	/* All of those above have to agree. */
 	s->board.slots[1].active = 1;
 	assert_false(runs(s, 2) || runs(s, 3));
-	assert_int_equal(tally_policy_strict_holder(&s->board, 3), 1);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 3, s->now), 1);
 	look(s);
 	assert_int_equal(runs(s, 0) + runs(s, 1), 1);
 	pass(s, 100 * QUANTUM);
@@ -285,7 +321,7 @@ static void test_who_measures_itself_holds_lower_levels_while_idle(void **state)
 	for (unsigned i = 1; i < 4; i++)
 		s->board.slots[i].active = 1;
 	assert_false(runs(s, 1));
-	assert_int_equal(tally_policy_strict_holder(&s->board, 1), 0);
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), 0);
 	assert_true(runs(s, 2) && runs(s, 3));
 	s->board.slots[0].overlap = TALLY_OVERLAP_CLOSED;
 	s->board.slots[2].active = 0;
@@ -423,6 +459,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_only_the_highest_level_runs),
 		TEST(test_lower_level_waits_and_resumes_at_once),
+		TEST(test_idle_ones_hold_until_their_time),
 		TEST(test_equals_share_evenly),
 		TEST(test_levels_and_devices_do_not_mix),
 		TEST(test_two_turns_hold_nobody),

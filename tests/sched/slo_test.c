@@ -90,7 +90,7 @@ static double length(const struct workload *w)
 /* Whether the best-effort program may run, by the board alone. */
 static bool best_effort_runs(const struct tally_board *board)
 {
-	return !tally_policy_strict_must_yield(board, BEST);
+	return !tally_policy_strict_must_yield(board, BEST, tally_board_now());
 }
 
 static void simulate(const struct workload *w, struct outcome *outcome)

@@ -12,6 +12,7 @@
 #define MOST_DEPTH     1000000
 #define LEAST_BOUND_US 0.001
 #define MOST_BOUND_US  1e6
+#define MOST_GRACE_US  10000
 
 static const char *const levels[] = {
 	[TALLY_RUN_AUTO] = "auto", [TALLY_RUN_GATE] = "gate", [TALLY_RUN_GUARD] = "guard", NULL};
@@ -29,11 +30,24 @@ static const char *const opaques[] = {
 static const char *const guards[] = {"0", "1", NULL};
 
 /* Each is complained about on its own, once. */
-enum variable { PRIORITY, SLO, DEPTH, BOUND, GUARD, LEVEL, COMPILE, GRAPHS, OPAQUE, VARIABLES };
+enum variable {
+	PRIORITY,
+	SLO,
+	GRACE,
+	DEPTH,
+	BOUND,
+	GUARD,
+	LEVEL,
+	COMPILE,
+	GRAPHS,
+	OPAQUE,
+	VARIABLES
+};
 static const char *const names[VARIABLES] = {
-	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	  [DEPTH] = "TALLY_DEPTH",
-	[BOUND] = "TALLY_BOUND_US",    [GUARD] = "TALLY_GUARD",	  [LEVEL] = "TALLY_LEVEL",
-	[COMPILE] = "TALLY_COMPILE",   [GRAPHS] = "TALLY_GRAPHS", [OPAQUE] = "TALLY_OPAQUE"};
+	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	    [GRACE] = "TALLY_GRACE_US",
+	[DEPTH] = "TALLY_DEPTH",       [BOUND] = "TALLY_BOUND_US",  [GUARD] = "TALLY_GUARD",
+	[LEVEL] = "TALLY_LEVEL",       [COMPILE] = "TALLY_COMPILE", [GRAPHS] = "TALLY_GRAPHS",
+	[OPAQUE] = "TALLY_OPAQUE"};
 
 static void complain(enum variable v, const char *text, const char *wanted, const char *then)
 {
@@ -75,7 +89,7 @@ void tally_config_read(struct tally_config *config)
 {
 	const char *text = set(getenv("TALLY_PRIORITY"));
 	unsigned long depth = 2;
-	double bound_us = 0;
+	double bound_us = 0, grace_us = 0;
 
 	*config = (struct tally_config){.name = getenv("TALLY_NAME")};
 	if (!config->name || !*config->name)
@@ -94,6 +108,15 @@ void tally_config_read(struct tally_config *config)
 	    !(config->slo = tally_slo_budget(text)))
 		complain(SLO, text, "a number from 1.001 to 100",
 			 "there is no budget, lower priorities always give way");
+	/* Who may be stopped is idle whenever it waits for the device: its pauses mean nothing. */
+	config->grace_ns = config->settles ? TALLY_GRACE_LEARNT : 0;
+	if ((text = set(getenv("TALLY_GRACE_US"))) && strcmp(text, "auto") != 0) {
+		if (tally_parse_number(text, 0, MOST_GRACE_US, &grace_us))
+			config->grace_ns = (uint64_t)(grace_us * 1000);
+		else
+			complain(GRACE, text, "auto or a number of microseconds from 0 to 10000",
+				 is_default);
+	}
 	config->guards = word(GUARD, set(getenv("TALLY_GUARD")), guards, !config->settles);
 	if ((text = set(getenv("TALLY_DEPTH"))) && !tally_parse_whole(text, 1, MOST_DEPTH, &depth))
 		complain(DEPTH, text, "a whole number from 1 to 1000000", is_default);

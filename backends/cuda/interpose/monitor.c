@@ -44,6 +44,15 @@ static bool must_yield(struct tally_device *d)
 	return client && tally_client_must_yield(client);
 }
 
+/* How long to wait for a change of the board, at most `ns`: less where whoever holds the program is
+ * idle, and it may go on soon without one. */
+static int64_t until_freed(const struct tally_client *client, int64_t ns)
+{
+	uint64_t now = tally_now(), until = tally_client_held_until(client);
+
+	return until > now && until - now < (uint64_t)ns ? (int64_t)(until - now) : ns;
+}
+
 void tally_gate_wait(struct tally_device *d)
 {
 	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
@@ -59,7 +68,7 @@ void tally_gate_wait(struct tally_device *d)
 		}
 		tally_burst_disturbed(d);
 		began = began ? began : tally_now();
-		tally_client_wait(client, epoch, CHECK_NS);
+		tally_client_wait(client, epoch, until_freed(client, CHECK_NS));
 	}
 	if (began) {
 		tally_report_count(d->report, TALLY_COUNT_GATE_WAITS, 1);
@@ -83,7 +92,8 @@ static bool join(struct tally_device *d, struct tally_error *error)
 	struct tally_client_options options = {.priority = tally_process.config.priority,
 					       .name = tally_process.config.name,
 					       .device_name = d->name,
-					       .attachment = tally_reporting_attachment(d)};
+					       .attachment = tally_reporting_attachment(d),
+					       .grace_ns = tally_process.config.grace_ns};
 
 	if (client) {
 		if (!tally_client_reconnect(client, error))
@@ -209,12 +219,13 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
 static bool spin(struct tally_device *d, struct watch *w, struct tally_client *client,
 		 uint32_t epoch, enum attention attention)
 {
-	uint64_t now = tally_now(), until = now + (uint64_t)paces[attention].spin_ns;
+	uint64_t now = tally_now(), until;
 
 	if (atomic_load(&d->in_flight))
 		w->guarded_at = now;
 	if (d->cpu || now - w->guarded_at > (uint64_t)LULL_NS)
 		return false;
+	until = now + (uint64_t)until_freed(client, paces[attention].spin_ns);
 	while (tally_client_epoch(client) == epoch && tally_now() < until)
 		__builtin_ia32_pause();
 	return true;
@@ -256,7 +267,8 @@ static void *monitor(void *argument)
 		tally_burst_look(d);
 		tally_unlock(d);
 		if (guards && client && !spin(d, &w, client, epoch, attention))
-			tally_client_wait(client, epoch, paces[attention].sleep_ns);
+			tally_client_wait(client, epoch,
+					  until_freed(client, paces[attention].sleep_ns));
 		else if (!guards || !client)
 			sleep_alone(d, &w, now);
 	}

@@ -42,10 +42,11 @@ struct tally_config {
 	bool scheduled; /* TALLY_PRIORITY is set: without it every hook passes through */
 	/* May have to stop in the middle of a launch: below TALLY_PRIORITY_HIGH, or TALLY_GUARD. */
 	bool guards;
-	bool settles;	/* says at once that it is idle: TALLY_PRIORITY_HIGH and above */
-	int priority;	/* TALLY_PRIORITY: a number, "high" or "best-effort" */
-	unsigned depth; /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
-	unsigned slo;	/* TALLY_SLO: the latency budget in thousandths; 0: none */
+	bool settles;	   /* says at once that it is idle: TALLY_PRIORITY_HIGH and above */
+	int priority;	   /* TALLY_PRIORITY: a number, "high" or "best-effort" */
+	unsigned depth;	   /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
+	unsigned slo;	   /* TALLY_SLO: the latency budget in thousandths; 0: none */
+	uint64_t grace_ns; /* TALLY_GRACE_US, as in struct tally_client_options */
 	enum tally_run_level { TALLY_RUN_AUTO, TALLY_RUN_GATE, TALLY_RUN_GUARD } level;
 	enum tally_compile {
 		TALLY_COMPILE_AUTO,
