@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tally-lower --list: what is inside a container, and the kernels of what can be lifted. */
+/* tally-lower --list: what is inside a container, and the kernels of what can be lifted or guarded.
+ */
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/sass/patch.h"
 #include "cli/lower.h"
 #include "frontend/frontend.h"
 #include "ir_passes/ir.h"
@@ -48,6 +50,26 @@ static void print_kernels(const struct tally_image *image)
 	LLVMContextDispose(context);
 }
 
+/* Of machine code: what --transform opaque says of each. */
+static void print_guardable(const struct tally_image *image)
+{
+	struct tally_sass_report report;
+	struct tally_buffer out = {0};
+	struct tally_error error = {0};
+
+	if (!tally_sass_patch(image->data, image->size, image->arch, NULL, &out, &report, &error) &&
+	    !report.count)
+		printf("    takes no guard: %s\n", error.message);
+	for (size_t k = 0; k < report.count; k++)
+		if (report.kernel[k].reason)
+			printf("    kernel %s (takes no guard: %s)\n", report.kernel[k].name,
+			       tally_sass_reason_text(report.kernel[k].reason));
+		else
+			printf("    kernel %s\n", report.kernel[k].name);
+	tally_sass_report_free(&report);
+	tally_buffer_free(&out);
+}
+
 bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error)
 {
 	struct tally_images images = {0};
@@ -63,6 +85,8 @@ bool lower_list(const char *path, const void *data, size_t size, struct tally_er
 		       image->origin);
 		if (kinds[image->kind].liftable)
 			print_kernels(image);
+		else if (image->kind == TALLY_IMAGE_CUBIN)
+			print_guardable(image);
 	}
 	tally_images_free(&images);
 	return true;

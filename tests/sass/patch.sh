@@ -113,6 +113,11 @@ if "$TALLY_NVCC" -rdc=true -arch=sm_90 -c launches.cu -o launches.o 2>nvcc.log &
 fi
 "$TALLY_PTXAS" -arch=sm_90 "$TALLY_SOURCE/tests/sass/kernels.ptx" -o both.cubin || fail ptxas
 refused "kernel 'addressed_by_device' takes no guard: its address is taken on the device" both.cubin --target sm_90 --transform opaque -o out
+works both.cubin --list >list.txt
+holds list.txt 'kernel plain'
+holds list.txt 'kernel addressed_by_device (takes no guard: its address is taken on the device)'
+works unlinked.cubin --list >list.txt
+holds list.txt 'takes no guard: is not linked yet'
 "$lower" both.cubin --target sm_90 --transform opaque --keep-going -o both.guarded 2>stderr.txt || fail --keep-going
 [ "$(cat stderr.txt)" = "tally-lower: warning: kernel 'addressed_by_device' stays whole: its address is taken on the device" ] || { cat stderr.txt >&2; fail "--keep-going"; }
 [ "$(python3 "$TALLY_SOURCE/tests/sass/check.py" 90 both.cubin both.guarded)" = 1 ] || fail "--keep-going: not one guard"
