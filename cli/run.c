@@ -211,10 +211,11 @@ static bool set_environment(const struct settings *settings, const char *socket,
 		if (!prepend("LD_LIBRARY_PATH", libraries, ":;", error))
 			return false;
 	}
-	/* Streams share as many hardware queues as this says, by default 8, and behind launches of
-	 * other streams in the same one waits also what is to stop them. */
+	/* Streams share as many hardware queues as this says, and behind launches of other streams
+	 * in the same one waits also what is to stop them. 8 is the default but for clients of MPS,
+	 * which get 2 of a pool that they share: with more there is room for fewer clients. */
 	if (settings->device == DEVICE_CUDA && settings->priority < TALLY_PRIORITY_HIGH &&
-	    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0))
+	    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 0))
 		return tally_fail(error, "out of memory");
 	snprintf(path, sizeof path, "%s/libtally.so", libraries);
 	if (!prepend("LD_PRELOAD", path, ": \t\n", error))

@@ -279,6 +279,9 @@ class Micro:
 
     def stop_class(self, mode, level, block, streams, grid, more):
         environment = dict(self.house.environment, TALLY=self.house.tally, STOP_DEVICE=self.options.device, TALLY_LEVEL=level, **more)
+        if streams > 4:  # what docs/manual.md recommends for so many
+            more = dict(more, CUDA_DEVICE_MAX_CONNECTIONS="32")
+            environment.update(more)
         if self.options.device == "cpu":
             environment["LD_LIBRARY_PATH"] = os.path.join(self.options.build, "lib")
         if mode == "mps":

@@ -48,7 +48,7 @@ def main():
     stop = []
     for row in rows:
         if row["kind"] == "stop" and "p50_us" in row:
-            depth = "depth " + row["TALLY_DEPTH"] if "TALLY_DEPTH" in row else ""
+            depth = ", ".join("%s %s" % (word, row[key]) for word, key in (("depth", "TALLY_DEPTH"), ("queues", "CUDA_DEVICE_MAX_CONNECTIONS")) if key in row)
             stop.append([row["mode"], row["level"], depth, "%d µs" % row["block_us"], row["grid"], row["streams"], row["p50_us"], row["p99_us"], row["max_us"], row["p50_over_us"], row["p99_over_us"], len(row["latencies_us"]), row["never_quiet"]])
     table("Until a best-effort program has no running block, µs; \"over\": less one block, which nobody can stop:", ["sharing", "level", "", "block", "blocks", "streams", "p50", "p99", "max", "p50 over", "p99 over", "stops", "never quiet"], stop)
     table("Failed:", ["what", "why"], [[" ".join(str(row.get(key, "")) for key in ("kind", "name", "mode", "level", "block_us", "streams")), row.get("error", "")] for row in failed])

@@ -76,7 +76,7 @@ run 0 "$tally" run $cuda -- "$tally" run $cuda -- sh -c "$show"
 has "$out" "|$lib/libtally.so|"
 queues='echo "${CUDA_DEVICE_MAX_CONNECTIONS-none}"'
 run 0 "$tally" run $cuda --priority best-effort -- sh -c "$queues"
-same "$out" 32
+same "$out" 8
 CUDA_DEVICE_MAX_CONNECTIONS=1 run 0 "$tally" run $cuda -- sh -c "$queues"
 same "$out" 1
 run 0 "$tally" run $cuda --priority high -- sh -c "$queues"
