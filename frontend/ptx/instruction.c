@@ -41,6 +41,8 @@ static const struct {
 	{"prefetch", "L2::64B|L2::128B|L2::256B"},
 	{"vec", "v2|v4|v8"},
 	{"scale", "scaled::n2::ue8m0"},
+	{"blocks", "kind::mxf8f6f4|kind::mxf4|kind::mxf4nvf4"},
+	{"factors", "scale_vec::1X|scale_vec::2X|scale_vec::4X"},
 	{"wmma", "m16n16k16|m32n8k16|m8n32k16|m16n16k8|m8n8k4|m8n8k32|m8n8k128"},
 	{"shfl", "up|down|bfly|idx"},
 	{"prmt", "f4e|b4e|rc8|ecl|ecr|rc16"},
@@ -58,6 +60,7 @@ static const struct {
 	{"MEMORY", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"},
 	{"NARROW", "e4m3x2,e5m2x2,e4m3x4,e5m2x4,e2m1x2,e2m3x2,e3m2x2,ue8m0x2,e2m1x4,e2m3x4,"
 		   "e3m2x4,s2f6x2,e4m3,e5m2"},
+	{"F8F6F4", "e4m3,e5m2,e3m2,e2m3,e2m1"},
 	{"WMMA", "f16,bf16,tf32,f32,f64,u8,s8,u4,s4,b1,s32"},
 	{"PAIR2", "e4m3x2,e5m2x2,e2m3x2,e3m2x2,e2m1x2"},
 	{"CVT", "u8,u16,u32,u64,s8,s16,s32,s64,f16,bf16,f32,f64"},

@@ -39,6 +39,9 @@
 	T(pred, 1, PREDICATE) \
 	T(e4m3, 8, OTHER) \
 	T(e5m2, 8, OTHER) \
+	T(e3m2, 8, OTHER) \
+	T(e2m3, 8, OTHER) \
+	T(e2m1, 8, OTHER) \
 	T(e4m3x2, 16, OTHER) \
 	T(e5m2x2, 16, OTHER) \
 	T(e4m3x4, 32, OTHER) \

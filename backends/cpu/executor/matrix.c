@@ -4,140 +4,24 @@
  *
  * Order of sums, which the ISA leaves open: floating-point products are exact, they are added to c
  * by ascending k in double precision, and the sum is rounded once, to nearest even, to the type of
- * d; .f64 is a chain of fused multiply-adds by ascending k. Integers are added in 64 bits, then
- * wrapped, or clamped with .satfinite. A NaN is the canonical one. Fragments of wmma, whose layout
- * the ISA leaves open too, hold element i of the matrix, counted by rows, in slot i / 32 of lane
- * i % 32. Registers of lanes that have exited read as zero.
+ * d; .f64 is a chain of fused multiply-adds by ascending k, each rounded as the instruction says.
+ * Integers are added in 64 bits, then wrapped, or clamped with .satfinite. A NaN is the canonical
+ * one. Fragments of wmma, whose layout the ISA leaves open too, hold element i of the matrix,
+ * counted by rows, in slot i / 32 of lane i % 32. Registers of lanes that have exited read as zero.
  */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "backends/cpu/executor/internal.h"
-#include "ir_passes/matrix.h"
+#include "backends/cpu/executor/matrix.h"
 
-/* Elements of the largest A (m16n8k256), B and C. */
-enum { LANES = 32, MAX_A = 16 * 256, MAX_B = 8 * 256, MAX_C = 16 * 16, WMMA_REGISTERS = 8 };
+enum { LANES = TALLY_CPU_LANES, WMMA_REGISTERS = 8 };
 
 static const struct tally_matrix_form forms[] = {
 #define FORM TALLY_MATRIX_FORM
 #include "ir_passes/matrix.def"
 #undef FORM
 };
-
-/* Bits of an element, and whether it is counted in whole numbers. */
-static const struct {
-	uint8_t bits;
-	bool integer, sign;
-} types[] = {
-	[TALLY_MATRIX_F16] = {16, false, false},  [TALLY_MATRIX_BF16] = {16, false, false},
-	[TALLY_MATRIX_TF32] = {32, false, false}, [TALLY_MATRIX_F32] = {32, false, false},
-	[TALLY_MATRIX_F64] = {64, false, false},  [TALLY_MATRIX_U8] = {8, true, false},
-	[TALLY_MATRIX_S8] = {8, true, true},	  [TALLY_MATRIX_U4] = {4, true, false},
-	[TALLY_MATRIX_S4] = {4, true, true},	  [TALLY_MATRIX_B1] = {1, true, false},
-	[TALLY_MATRIX_S32] = {32, true, true},	  [TALLY_MATRIX_E4M3] = {8, false, false},
-	[TALLY_MATRIX_E5M2] = {8, false, false},
-};
-
-/* One element: `whole` where the type is an integer. */
-union element {
-	double real;
-	int64_t whole;
-};
-
-/* The lanes' records; NULL for a lane that has exited. */
-typedef struct tally_cpu_matrix *lanes_array[LANES];
-
-static unsigned per_register(uint8_t type)
-{
-	return types[type].bits >= 32 ? 1 : 32 / types[type].bits;
-}
-
-static double from_half(uint16_t bits)
-{
-	_Float16 half;
-
-	memcpy(&half, &bits, sizeof half);
-	return (double)half;
-}
-
-static double from_single(uint32_t bits)
-{
-	float f;
-
-	memcpy(&f, &bits, sizeof f);
-	return f;
-}
-
-/* Sign, four bits of exponent, three of mantissa; the largest size is NaN. */
-static double from_e4m3(unsigned bits)
-{
-	unsigned exponent = bits >> 3 & 15, mantissa = bits & 7;
-	double size = exponent ? ldexp(8 + mantissa, (int)exponent - 10) : ldexp(mantissa, -9);
-
-	if ((bits & 0x7f) == 0x7f)
-		return NAN;
-	return bits & 0x80 ? -size : size;
-}
-
-static union element decode(uint8_t type, uint64_t bits)
-{
-	union element e = {0};
-	unsigned width = types[type].bits;
-
-	if (width < 64)
-		bits &= (1ull << width) - 1;
-	if (types[type].integer) {
-		e.whole = types[type].sign ? (int64_t)(bits << (64 - width)) >> (64 - width)
-					   : (int64_t)bits;
-	} else if (type == TALLY_MATRIX_F16) {
-		e.real = from_half((uint16_t)bits);
-	} else if (type == TALLY_MATRIX_BF16) {
-		e.real = from_single((uint32_t)bits << 16);
-	} else if (type == TALLY_MATRIX_E4M3) {
-		e.real = from_e4m3((unsigned)bits);
-	} else if (type == TALLY_MATRIX_E5M2) {
-		e.real = from_half((uint16_t)(bits << 8));
-	} else if (type == TALLY_MATRIX_TF32) {
-		e.real = from_single((uint32_t)bits & 0xffffe000);
-	} else if (type == TALLY_MATRIX_F32) {
-		e.real = from_single((uint32_t)bits);
-	} else {
-		memcpy(&e.real, &bits, sizeof e.real);
-	}
-	return e;
-}
-
-static uint64_t encode(uint8_t type, uint8_t flags, union element e)
-{
-	uint64_t bits = 0;
-	float f = (float)e.real;
-
-	switch (type) {
-	case TALLY_MATRIX_F16: {
-		_Float16 half = (_Float16)e.real;
-
-		if (isnan(e.real))
-			return 0x7fff;
-		memcpy(&bits, &half, sizeof half);
-		return bits;
-	}
-	case TALLY_MATRIX_F32:
-		if (isnan(e.real))
-			return 0x7fffffff;
-		memcpy(&bits, &f, sizeof f);
-		return bits;
-	case TALLY_MATRIX_F64:
-		memcpy(&bits, &e.real, sizeof e.real);
-		return bits;
-	default:
-		if (flags & TALLY_MATRIX_SATURATED)
-			e.whole = e.whole > INT32_MAX	? INT32_MAX
-				  : e.whole < INT32_MIN ? INT32_MIN
-							: e.whole;
-		return (uint32_t)e.whole;
-	}
-}
 
 /* Which element of its matrix a slot of a lane's fragment is. */
 struct place {
@@ -184,10 +68,10 @@ static struct place place_wmma(unsigned lane, unsigned slot, unsigned per, unsig
 }
 
 /* A fragment in the registers from `first` on, as a matrix by rows. */
-static void read_fragment(lanes_array lanes, unsigned first, uint8_t type, unsigned rows,
-			  unsigned columns, place_function *place, union element *out)
+static void read_fragment(tally_cpu_lanes lanes, unsigned first, uint8_t type, unsigned rows,
+			  unsigned columns, place_function *place, union tally_cpu_element *out)
 {
-	unsigned per = per_register(type), slots = rows * columns / LANES;
+	unsigned per = tally_cpu_elements(type), slots = rows * columns / LANES;
 
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; slot < slots; slot++) {
@@ -195,77 +79,116 @@ static void read_fragment(lanes_array lanes, unsigned first, uint8_t type, unsig
 			uint64_t bits = lanes[lane] ? lanes[lane]->source[first + slot / per] : 0;
 
 			if (per > 1)
-				bits >>= slot % per * types[type].bits;
-			out[p.row * columns + p.column] = decode(type, bits);
+				bits >>= slot % per * tally_cpu_element_bits(type);
+			out[p.row * columns + p.column] = tally_cpu_decode(type, bits);
 		}
 }
 
-static void write_fragment(lanes_array lanes, const struct tally_matrix_form *f, uint8_t type,
+static void write_fragment(tally_cpu_lanes lanes, const struct tally_matrix_form *f, uint8_t type,
 			   unsigned rows, unsigned columns, place_function *place,
-			   const union element *in)
+			   const union tally_cpu_element *in)
 {
-	unsigned per = per_register(type), slots = rows * columns / LANES;
+	unsigned per = tally_cpu_elements(type), slots = rows * columns / LANES;
 
 	for (unsigned lane = 0; lane < LANES; lane++)
 		for (unsigned slot = 0; lanes[lane] && slot < slots; slot++) {
 			struct place p = place(lane, slot, per, columns);
-			uint64_t bits = encode(type, f->flags, in[p.row * columns + p.column]);
+			uint64_t bits =
+				tally_cpu_encode(type, f->flags, in[p.row * columns + p.column]);
 
 			if (per > 1)
-				bits <<= slot % per * types[type].bits;
+				bits <<= slot % per * tally_cpu_element_bits(type);
 			lanes[lane]->result[slot / per] |= bits;
 		}
 }
 
-/* Row `a` times column `b` (its elements n apart), added to `sum`. */
-static union element multiply(const struct tally_matrix_form *f, const union element *a,
-			      const union element *b, union element sum)
+/* The operands of a product, as matrices by rows. */
+struct operands {
+	union tally_cpu_element a[TALLY_CPU_MAX_A], b[TALLY_CPU_MAX_B], c[TALLY_CPU_MAX_C];
+	bool absent[TALLY_CPU_MAX_A]; /* of a sparse A */
+	double row_factor[16][TALLY_CPU_MAX_SCALES], column_factor[8][TALLY_CPU_MAX_SCALES];
+};
+
+static double multiply_add(const struct tally_matrix_form *f, double a, double b, double sum)
 {
-	for (unsigned k = 0; k < f->k; k++, a++, b += f->n) {
+	uint32_t direction = f->flags & TALLY_MATRIX_ZERO   ? TALLY_CPU_RZ
+			     : f->flags & TALLY_MATRIX_DOWN ? TALLY_CPU_RM
+							    : TALLY_CPU_RP;
+
+	if (f->flags & (TALLY_MATRIX_ZERO | TALLY_MATRIX_DOWN | TALLY_MATRIX_UP))
+		return tally_cpu_round64(TALLY_CPU_ROUND_FMA * 4 + direction, a, b, sum);
+	return fma(a, b, sum);
+}
+
+/* The sum of the products of a row and a column, and of c. */
+static union tally_cpu_element sum_products(const struct tally_matrix_form *f,
+					    const struct operands *o, unsigned row, unsigned column)
+{
+	union tally_cpu_element sum = o->c[row * f->n + column];
+	bool whole = tally_cpu_element_whole(f->a), sparse = f->kind == TALLY_MATRIX_SPARSE;
+	unsigned scales = TALLY_MATRIX_SCALES(f->flags);
+
+	for (unsigned k = 0; k < f->k; k++) {
+		union tally_cpu_element a = o->a[row * f->k + k], b = o->b[k * f->n + column];
+
+		if (sparse && o->absent[row * f->k + k])
+			continue;
 		if (f->a == TALLY_MATRIX_B1)
-			sum.whole += f->flags & TALLY_MATRIX_AND ? a->whole & b->whole
-								 : a->whole ^ b->whole;
-		else if (types[f->a].integer)
-			sum.whole += a->whole * b->whole;
+			sum.whole +=
+				f->flags & TALLY_MATRIX_AND ? a.whole & b.whole : a.whole ^ b.whole;
+		else if (whole)
+			sum.whole += a.whole * b.whole;
 		else if (f->a == TALLY_MATRIX_F64)
-			sum.real = fma(a->real, b->real, sum.real);
+			sum.real = multiply_add(f, a.real, b.real, sum.real);
+		else if (scales)
+			sum.real += a.real * o->row_factor[row][k * scales / f->k] * b.real *
+				    o->column_factor[column][k * scales / f->k];
 		else
-			sum.real += a->real * b->real;
+			sum.real += a.real * b.real;
 	}
 	return sum;
 }
 
-static void resolve_mma(const struct tally_matrix_form *f, lanes_array lanes)
+static unsigned registers(uint8_t type, unsigned elements)
 {
-	union element a[MAX_A], b[MAX_B], c[MAX_C];
-	bool wmma = f->kind == TALLY_MATRIX_WMMA;
-	place_function *place = f->m == 16 ? place_a16 : place_a8;
-	unsigned first_b = f->m * f->k / LANES / per_register(f->a);
-	unsigned first_c = first_b + f->k * f->n / LANES / per_register(f->b);
+	return elements / LANES / tally_cpu_elements(type);
+}
+
+static void resolve_mma(const struct tally_matrix_form *f, tally_cpu_lanes lanes)
+{
+	struct operands o;
+	union tally_cpu_element packed[TALLY_CPU_MAX_A / 2];
+	bool wmma = f->kind == TALLY_MATRIX_WMMA, sparse = f->kind == TALLY_MATRIX_SPARSE;
+	unsigned stored = sparse ? f->k / 2 : f->k; /* columns of A */
+	place_function *place = wmma ? place_wmma : f->m == 16 ? place_a16 : place_a8;
+	unsigned first_b = registers(f->a, f->m * stored);
+	unsigned first_c = first_b + registers(f->b, f->k * f->n);
+	unsigned behind = first_c + registers(f->c, f->m * f->n);
 
 	if (wmma && f->a == TALLY_MATRIX_F16) { /* registers to spare */
 		first_b = WMMA_REGISTERS;
 		first_c = 2 * WMMA_REGISTERS;
 	}
-	read_fragment(lanes, 0, f->a, f->m, f->k, wmma ? place_wmma : place, a);
-	read_fragment(lanes, first_b, f->b, f->k, f->n, wmma ? place_wmma : place_b, b);
-	read_fragment(lanes, first_c, f->c, f->m, f->n, wmma ? place_wmma : place_c, c);
+	read_fragment(lanes, 0, f->a, f->m, stored, place, sparse ? packed : o.a);
+	read_fragment(lanes, first_b, f->b, f->k, f->n, wmma ? place_wmma : place_b, o.b);
+	read_fragment(lanes, first_c, f->c, f->m, f->n, wmma ? place_wmma : place_c, o.c);
+	if (sparse)
+		tally_cpu_spread(f, lanes, behind, packed, o.a, o.absent);
+	if (TALLY_MATRIX_SCALES(f->flags))
+		tally_cpu_read_factors(f, lanes, behind + sparse, o.row_factor, o.column_factor);
 	for (unsigned row = 0; row < f->m; row++)
-		for (unsigned column = 0; column < f->n; column++) {
-			union element *to = &c[row * f->n + column];
-
-			*to = multiply(f, a + row * f->k, b + column, *to);
-		}
-	write_fragment(lanes, f, f->d, f->m, f->n, wmma ? place_wmma : place_c, c);
+		for (unsigned column = 0; column < f->n; column++)
+			o.c[row * f->n + column] = sum_products(f, &o, row, column);
+	write_fragment(lanes, f, f->d, f->m, f->n, wmma ? place_wmma : place_c, o.c);
 }
 
 /* Loads and stores of wmma: every lane gives the same address and stride (in elements). */
-static void resolve_wmma_memory(const struct tally_matrix_form *f, lanes_array lanes)
+static void resolve_wmma_memory(const struct tally_matrix_form *f, tally_cpu_lanes lanes)
 {
 	bool store = f->kind == TALLY_MATRIX_WMMA_D, down = f->flags & TALLY_MATRIX_TRANSPOSED;
 	unsigned rows = f->kind == TALLY_MATRIX_WMMA_B ? f->k : f->m;
 	unsigned columns = f->kind == TALLY_MATRIX_WMMA_A ? f->k : f->n;
-	unsigned per = per_register(f->a), width = types[f->a].bits;
+	unsigned per = tally_cpu_elements(f->a), width = tally_cpu_element_bits(f->a);
 	unsigned bytes = width < 8 ? 1 : width / 8;
 	unsigned stride_at = store ? 1 + rows * columns / LANES / per : 1;
 
@@ -298,7 +221,7 @@ static void resolve_wmma_memory(const struct tally_matrix_form *f, lanes_array l
  * ldmatrix and stmatrix: lane 8 * i + r gives the address of row r of matrix i; lane l holds the
  * two neighbours from column 2 * (l % 4) of row l / 4, or with .trans of that column and row.
  */
-static void resolve_rows(const struct tally_matrix_form *f, lanes_array lanes)
+static void resolve_rows(const struct tally_matrix_form *f, tally_cpu_lanes lanes)
 {
 	bool store = f->kind == TALLY_MATRIX_STORE, trans = f->flags & TALLY_MATRIX_TRANSPOSED;
 
@@ -324,7 +247,7 @@ static void resolve_rows(const struct tally_matrix_form *f, lanes_array lanes)
 }
 
 /* movmatrix: element (row, column) of an 8 x 8 matrix of halves goes to (column, row). */
-static void resolve_move(const struct tally_matrix_form *f, lanes_array lanes)
+static void resolve_move(const struct tally_matrix_form *f, tally_cpu_lanes lanes)
 {
 	(void)f;
 	for (unsigned i = 0; i < 64; i++) {
@@ -338,7 +261,7 @@ static void resolve_move(const struct tally_matrix_form *f, lanes_array lanes)
 	}
 }
 
-static void (*const resolve[])(const struct tally_matrix_form *f, lanes_array lanes) = {
+static void (*const resolve[])(const struct tally_matrix_form *f, tally_cpu_lanes lanes) = {
 	[TALLY_MATRIX_MMA] = resolve_mma,
 	[TALLY_MATRIX_WMMA] = resolve_mma,
 	[TALLY_MATRIX_WMMA_A] = resolve_wmma_memory,
@@ -348,12 +271,14 @@ static void (*const resolve[])(const struct tally_matrix_form *f, lanes_array la
 	[TALLY_MATRIX_LOAD] = resolve_rows,
 	[TALLY_MATRIX_STORE] = resolve_rows,
 	[TALLY_MATRIX_MOVE] = resolve_move,
+	[TALLY_MATRIX_QUADS] = tally_cpu_resolve_quads,
+	[TALLY_MATRIX_SPARSE] = resolve_mma,
 };
 
 void tally_cpu_resolve_matrix(struct tally_cpu_thread *threads, uint32_t set)
 {
 	const struct tally_matrix_form *f = &forms[threads[__builtin_ctz(set)].operation >> 8];
-	lanes_array lanes = {NULL};
+	tally_cpu_lanes lanes = {NULL};
 
 	for (unsigned lane = 0; lane < LANES; lane++) {
 		if (!(set >> lane & 1))

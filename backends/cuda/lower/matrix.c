@@ -25,34 +25,54 @@ static void print_vector(struct instruction *i, unsigned count)
  */
 static unsigned registers(uint8_t type, unsigned elements)
 {
-	static const uint8_t bits[] = {
-		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16, [TALLY_MATRIX_TF32] = 32,
-		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 32,  [TALLY_MATRIX_U8] = 8,
-		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	   [TALLY_MATRIX_S4] = 4,
-		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,  [TALLY_MATRIX_E4M3] = 8,
-		[TALLY_MATRIX_E5M2] = 8,
+	static const uint8_t bits[TALLY_MATRIX_TYPES] = {
+		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16,     [TALLY_MATRIX_TF32] = 32,
+		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 32,      [TALLY_MATRIX_U8] = 8,
+		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	       [TALLY_MATRIX_S4] = 4,
+		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,      [TALLY_MATRIX_E4M3] = 8,
+		[TALLY_MATRIX_E5M2] = 8, [TALLY_MATRIX_E3M2] = 8,      [TALLY_MATRIX_E2M3] = 8,
+		[TALLY_MATRIX_E2M1] = 4, [TALLY_MATRIX_E2M1_BYTE] = 8,
 	};
 
 	return elements * bits[type] / 32 / 32;
 }
 
+/* The vectors of a product, and behind them metadata and factors. */
+static void print_product(struct instruction *i, const struct tally_matrix_form *f,
+			  unsigned results, unsigned arguments)
+{
+	bool wide = f->kind == TALLY_MATRIX_WMMA && f->a == TALLY_MATRIX_F16;
+	bool sparse = f->kind == TALLY_MATRIX_SPARSE, scaled = TALLY_MATRIX_SCALES(f->flags);
+	/* Each of the four products of QUADS is of a quarter of the lanes. */
+	unsigned times = f->kind == TALLY_MATRIX_QUADS ? 4 : 1;
+	unsigned a = wide ? 8 : registers(f->a, times * f->m * f->k / (sparse ? 2 : 1));
+	unsigned b = wide ? 8 : registers(f->b, times * f->k * f->n);
+
+	print_vector(i, results);
+	tally_buffer_print(&i->text, ", ");
+	print_vector(i, a);
+	tally_buffer_print(&i->text, ", ");
+	print_vector(i, b);
+	tally_buffer_print(&i->text, ", ");
+	print_vector(i, arguments - a - b - (sparse ? 1 : 0) - (scaled ? 6 : 0));
+	if (sparse)
+		tally_buffer_print(&i->text, ", $%u, %u", i->number++,
+				   TALLY_MATRIX_SELECTOR(f->flags));
+	for (unsigned k = 0; scaled && k < 2; k++) {
+		tally_buffer_print(&i->text, ", $%u, ", i->number++);
+		print_vector(i, 2);
+	}
+}
+
 static void print_operands(struct instruction *i, const struct tally_matrix_form *f,
 			   unsigned results, unsigned arguments)
 {
-	bool wide = f->kind == TALLY_MATRIX_WMMA && f->a == TALLY_MATRIX_F16;
-	unsigned a = wide ? 8 : registers(f->a, f->m * f->k);
-	unsigned b = wide ? 8 : registers(f->b, f->k * f->n);
-
 	switch (f->kind) {
 	case TALLY_MATRIX_MMA:
 	case TALLY_MATRIX_WMMA:
-		print_vector(i, results);
-		tally_buffer_print(&i->text, ", ");
-		print_vector(i, a);
-		tally_buffer_print(&i->text, ", ");
-		print_vector(i, b);
-		tally_buffer_print(&i->text, ", ");
-		print_vector(i, arguments - a - b);
+	case TALLY_MATRIX_QUADS:
+	case TALLY_MATRIX_SPARSE:
+		print_product(i, f, results, arguments);
 		break;
 	case TALLY_MATRIX_MOVE:
 		tally_buffer_print(&i->text, "$0, $1");
@@ -74,7 +94,8 @@ static void print_operands(struct instruction *i, const struct tally_matrix_form
 static bool touches_memory(const struct tally_matrix_form *f)
 {
 	return f->kind != TALLY_MATRIX_MMA && f->kind != TALLY_MATRIX_WMMA &&
-	       f->kind != TALLY_MATRIX_MOVE;
+	       f->kind != TALLY_MATRIX_MOVE && f->kind != TALLY_MATRIX_QUADS &&
+	       f->kind != TALLY_MATRIX_SPARSE;
 }
 
 static bool make_body(LLVMValueRef function, const struct tally_matrix_form *f,
