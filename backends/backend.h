@@ -75,6 +75,12 @@ bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tal
  * convergent until the optimiser knows better. */
 void tally_lower_internalise(LLVMModuleRef module);
 
+/* A kernel that reaches an atomic access of 128 bits, or NULL; false with an error that names it.
+ */
+const char *tally_lower_wide_atomics(LLVMModuleRef module);
+bool tally_lower_refuse_wide_atomics(LLVMModuleRef module, const char *target,
+				     struct tally_error *error);
+
 /* After optimisation: false with an error that names the first tally.* operation that still has no
  * body, and a kernel that reaches it. A library calls an undefined `tally.VENDOR.refused.WORDS`
  * where a form of an operation does not exist: the error then says those words. */

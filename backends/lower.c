@@ -197,6 +197,44 @@ bool tally_lower_check_complete(LLVMModuleRef module, const char *target, struct
 	return true;
 }
 
+/* Whether `i` is an atomic access of 128 bits at once. */
+static bool is_wide_atomic(LLVMValueRef i)
+{
+	LLVMTypeRef type;
+
+	if (LLVMIsALoadInst(i))
+		type = LLVMTypeOf(i);
+	else if (LLVMIsAStoreInst(i))
+		type = LLVMTypeOf(LLVMGetOperand(i, 0));
+	else if (LLVMIsAAtomicRMWInst(i) || LLVMIsAAtomicCmpXchgInst(i))
+		type = LLVMTypeOf(LLVMGetOperand(i, 1));
+	else
+		return false;
+	return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 128 &&
+	       (LLVMIsAAtomicCmpXchgInst(i) || LLVMGetOrdering(i) != LLVMAtomicOrderingNotAtomic);
+}
+
+const char *tally_lower_wide_atomics(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function)
+		TALLY_EACH_BLOCK (function, block)
+			TALLY_EACH_INSTRUCTION (block, i)
+				if (is_wide_atomic(i) && kernel_of(module, function))
+					return kernel_of(module, function);
+	return NULL;
+}
+
+bool tally_lower_refuse_wide_atomics(LLVMModuleRef module, const char *target,
+				     struct tally_error *error)
+{
+	const char *kernel = tally_lower_wide_atomics(module);
+
+	return !kernel || tally_fail(error,
+				     "kernel '%s' uses atomics of 128 bits, which target %s does "
+				     "not have",
+				     kernel, target);
+}
+
 bool tally_lower_run_pipeline(LLVMModuleRef module, const char *pipeline, void *machine,
 			      struct tally_error *error)
 {

@@ -184,10 +184,10 @@ static unsigned lanes_of(struct ptx_lift *l, const struct ptx_statement *s,
 	return l->failed ? 0 : n;
 }
 
-/* Another block's memory, and 128 bits at once with an order. */
+/* Another block's memory. */
 static bool only_vendor(const struct ptx_statement *s)
 {
-	return ptx_has(s, "shared::cluster") || (is_atomic(s) && s->type[0] == PTX_b128);
+	return ptx_has(s, "shared::cluster");
 }
 
 bool ptx_lower_load(struct ptx_lift *l, const struct ptx_statement *s)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of one matrix operation, and numbers in every type of element, made without the code under
- * test. */
+/* Kernels of one matrix operation, and numbers in every type of element, made without the code
+ * under test. */
 #include "tests/cpu/matrix_harness.h"
 
 #include <setjmp.h>
@@ -97,11 +97,11 @@ void matrix_run(const char *text, const uint64_t *in, uint64_t *out)
 unsigned matrix_bits_of(unsigned type)
 {
 	static const uint8_t bits[TALLY_MATRIX_TYPES] = {
-		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16, [TALLY_MATRIX_TF32] = 32,
-		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 64,  [TALLY_MATRIX_U8] = 8,
-		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	   [TALLY_MATRIX_S4] = 4,
-		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,  [TALLY_MATRIX_E4M3] = 8,
-		[TALLY_MATRIX_E5M2] = 8, [TALLY_MATRIX_E3M2] = 8,  [TALLY_MATRIX_E2M3] = 8,
+		[TALLY_MATRIX_F16] = 16, [TALLY_MATRIX_BF16] = 16,     [TALLY_MATRIX_TF32] = 32,
+		[TALLY_MATRIX_F32] = 32, [TALLY_MATRIX_F64] = 64,      [TALLY_MATRIX_U8] = 8,
+		[TALLY_MATRIX_S8] = 8,	 [TALLY_MATRIX_U4] = 4,	       [TALLY_MATRIX_S4] = 4,
+		[TALLY_MATRIX_B1] = 1,	 [TALLY_MATRIX_S32] = 32,      [TALLY_MATRIX_E4M3] = 8,
+		[TALLY_MATRIX_E5M2] = 8, [TALLY_MATRIX_E3M2] = 8,      [TALLY_MATRIX_E2M3] = 8,
 		[TALLY_MATRIX_E2M1] = 4, [TALLY_MATRIX_E2M1_BYTE] = 8,
 	};
 
@@ -211,7 +211,7 @@ unsigned matrix_distribute(uint64_t *in, unsigned first, unsigned type, unsigned
 
 			where(lane, i, &row, &column);
 			matrix_put(in + lane * MATRIX_WORDS, first, type, i,
-			    matrix_bits_for(type, matrix[row * columns + column]));
+				   matrix_bits_for(type, matrix[row * columns + column]));
 		}
 	return first + elements / 32 / per;
 }

@@ -16,8 +16,8 @@ enum { MATRIX_WORDS = 32 };
 /* Where the ISA puts element i of a lane's fragment. */
 typedef void matrix_place(unsigned lane, unsigned i, unsigned *row, unsigned *column);
 
-/* A kernel that loads one operation's registers, does it, and stores its results; and its run by one
- * warp. */
+/* A kernel that loads one operation's registers, does it, and stores its results; and its run by
+ * one warp. */
 void matrix_print_kernel(struct tally_buffer *text, const char *name, const char *signature);
 void matrix_run(const char *text, const uint64_t *in, uint64_t *out);
 

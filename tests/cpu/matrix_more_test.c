@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mma.sp, factors for blocks, m8n8k4 on halves and directed rounding against the ISA's text (PTX ISA
- * 9.7.14.3, 9.7.14.5.1, 9.7.14.6): fragments, metadata and selectors are laid out by its formulas,
- * written here once more.
+ * mma.sp, factors for blocks, m8n8k4 on halves and directed rounding against the ISA's text (PTX
+ * ISA 9.7.14.3, 9.7.14.5.1, 9.7.14.6): fragments, metadata and selectors are laid out by its
+ * formulas, written here once more.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,8 +140,8 @@ static void put_metadata(struct product *p, unsigned at)
 			unsigned lane = row % 8 * 4 + selector * holders + k / 4, place[2];
 
 			choose(p, row, k, place);
-			p->in[lane * MATRIX_WORDS + at] |=
-				(uint64_t)(place[0] | place[1] << 2) << (row / 8 * 16 + k % 4 * 4);
+			p->in[lane * MATRIX_WORDS + at] |= (uint64_t)(place[0] | place[1] << 2)
+							   << (row / 8 * 16 + k % 4 * 4);
 		}
 }
 
@@ -166,8 +166,8 @@ static void put_factors(struct product *p, unsigned at)
 		for (unsigned s = 0; s < count; s++) {
 			bool of_b = i >= M;
 			unsigned index = of_b ? i - M : i, step = (index + s + of_b) % 3;
-			unsigned lane = of_b ? index * 4 + lane_b
-					     : index % 8 * 4 + pair_a * 2 + index / 8;
+			unsigned lane =
+				of_b ? index * 4 + lane_b : index % 8 * 4 + pair_a * 2 + index / 8;
 			unsigned shift = ((of_b ? byte_b : byte_a) + s) * 8;
 			uint64_t *word = p->in + lane * MATRIX_WORDS + at + (of_b ? 3 : 0);
 			/* 1, 2, 3 of ue4m3: exponents 7, 8, 8 */
@@ -369,8 +369,8 @@ static void directed(void **state)
 		struct tally_buffer text = {0};
 
 		assert_non_null(f);
-		in[0] = 0x3e10000000000000;		  /* 2^-30: row 0, column 0 of A */
-		in[1] = 0x3e10000000000000;		  /* row 0, column 0 of B */
+		in[0] = 0x3e10000000000000;		       /* 2^-30: row 0, column 0 of A */
+		in[1] = 0x3e10000000000000;		       /* row 0, column 0 of B */
 		in[4 * MATRIX_WORDS + 1] = 0xbe10000000000000; /* column 1: -2^-30 */
 		in[2] = 0x3ff0000000000000;
 		in[3] = 0xbff0000000000000;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parts of matrix operations beside the plain product of fragments: where the elements of a sparse A
- * stand, factors for blocks of elements, and the four products of m8n8k4 on halves.
+ * Parts of matrix operations beside the plain product of fragments: where the elements of a sparse
+ * A stand, factors for blocks of elements, and the four products of m8n8k4 on halves.
  */
 #include "backends/cpu/executor/matrix.h"
 
 /*
  * Metadata of mma.sp (PTX ISA 9.7.14.6.1): four bits for each 4 columns of a row, the places of the
  * two elements that are there; for 8 columns of nibbles, those of two pairs; for 2 columns of tf32,
- * that of one, twice as large. A lane has 16 bits for row `group` and, above them, 16 for row group +
- * 8; one, two or four lanes of the group's hold a row's, as the selector says.
+ * that of one, twice as large. A lane has 16 bits for row `group` and, above them, 16 for row group
+ * + 8; one, two or four lanes of the group's hold a row's, as the selector says.
  */
 void tally_cpu_spread(const struct tally_matrix_form *f, tally_cpu_lanes lanes, unsigned at,
 		      const union tally_cpu_element *packed, union tally_cpu_element *a,
@@ -24,8 +24,8 @@ void tally_cpu_spread(const struct tally_matrix_form *f, tally_cpu_lanes lanes, 
 	for (unsigned i = 0; i < f->m * f->k / 2u; i++) {
 		unsigned row = i / (f->k / 2), column = i % (f->k / 2);
 		unsigned first = column / half * chunk, which = column % half;
-		unsigned lane = row % 8 * 4 + TALLY_MATRIX_SELECTOR(f->flags) * holders +
-				first / per_lane;
+		unsigned lane =
+			row % 8 * 4 + TALLY_MATRIX_SELECTOR(f->flags) * holders + first / per_lane;
 		uint64_t word = lanes[lane] ? lanes[lane]->source[at] : 0;
 		unsigned four = word >> (row / 8 * 16 + first / chunk % 4 * 4) & 15;
 		unsigned place = chunk == 2   ? (four & 3) / 2

@@ -3,7 +3,8 @@
  * Read-modify-write with the order and scope that the IR asks for. LLVM's NVPTX backend writes
  * every native atomicrmw as a relaxed one at GPU scope; whatever means more than that becomes the
  * PTX instruction itself here. What PTX has no instruction for is left: LLVM expands it to a loop
- * over compare-and-swap, whose order and scope it keeps.
+ * over compare-and-swap, whose order and scope it keeps. Loads and stores of 128 bits are
+ * instructions too; LLVM would make them of compare-and-swap, which writes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,7 @@ static const struct native {
 	{LLVMAtomicRMWBinOpXor, LLVMIntegerTypeKind, 64, "xor", "b64", "l", 0},
 	{LLVMAtomicRMWBinOpXchg, LLVMIntegerTypeKind, 32, "exch", "b32", "r", 0},
 	{LLVMAtomicRMWBinOpXchg, LLVMIntegerTypeKind, 64, "exch", "b64", "l", 0},
+	{LLVMAtomicRMWBinOpXchg, LLVMIntegerTypeKind, 128, "exch", "b128", "q", 90},
 	{LLVMAtomicRMWBinOpMax, LLVMIntegerTypeKind, 32, "max", "s32", "r", 0},
 	{LLVMAtomicRMWBinOpMax, LLVMIntegerTypeKind, 64, "max", "s64", "l", 0},
 	{LLVMAtomicRMWBinOpMin, LLVMIntegerTypeKind, 32, "min", "s32", "r", 0},
@@ -148,6 +150,79 @@ static LLVMValueRef build_atom(struct rewrite *r, const struct native *native, L
 	return LLVMBuildBitCast(r->builder, result, type, "");
 }
 
+static bool is_wide(LLVMTypeRef type)
+{
+	return LLVMGetTypeKind(type) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(type) == 128;
+}
+
+static LLVMValueRef call_wide(struct rewrite *r, const char *text, LLVMTypeRef result,
+			      LLVMValueRef *arguments, unsigned count)
+{
+	static const char *const constraints[] = {"l,q", "=q,l", "=q,l,q", "=q,l,q,q"};
+	bool store = LLVMGetTypeKind(result) == LLVMVoidTypeKind;
+	char all[32];
+	LLVMTypeRef types[3], function;
+	LLVMValueRef assembly;
+
+	snprintf(all, sizeof all, "%s,~{memory}", constraints[store ? 0 : count]);
+	arguments[0] =
+		LLVMBuildPtrToInt(r->builder, arguments[0], LLVMInt64TypeInContext(r->context), "");
+	for (unsigned i = 0; i < count; i++)
+		types[i] = LLVMTypeOf(arguments[i]);
+	function = LLVMFunctionType(result, types, count, 0);
+	assembly = LLVMGetInlineAsm(function, text, strlen(text), all, strlen(all), 1, 0,
+				    LLVMInlineAsmDialectATT, 0);
+	return LLVMBuildCall2(r->builder, function, assembly, arguments, count, "");
+}
+
+/* Loads, stores and compare-and-swap of 128 bits at once. */
+static bool visit_wide(struct rewrite *r, LLVMValueRef instruction)
+{
+	static const struct {
+		LLVMOpcode opcode;
+		unsigned pointer, value;
+		const char *name, *operation, *operands;
+	} table[] = {
+		{LLVMLoad, 0, 0, "ld", "", "$0, [$1]"},
+		{LLVMStore, 1, 0, "st", "", "[$0], $1"},
+		{LLVMAtomicCmpXchg, 0, 1, "atom", ".cas", "$0, [$1], $2, $3"},
+	};
+	LLVMOpcode opcode = LLVMGetInstructionOpcode(instruction);
+	unsigned i = opcode == LLVMLoad ? 0 : opcode == LLVMStore ? 1 : 2;
+	LLVMValueRef pointer = LLVMGetOperand(instruction, table[i].pointer), v, both;
+	LLVMTypeRef type = i ? LLVMTypeOf(LLVMGetOperand(instruction, table[i].value))
+			     : LLVMTypeOf(instruction);
+	LLVMValueRef arguments[3] = {pointer};
+	LLVMAtomicOrdering order;
+	char text[96];
+
+	if (!is_wide(type))
+		return true;
+	order = i == 2 ? LLVMGetCmpXchgSuccessOrdering(instruction) : LLVMGetOrdering(instruction);
+	if (order == LLVMAtomicOrderingNotAtomic)
+		return true;
+	snprintf(text, sizeof text, "%s.%s.%s%s%s.b128 %s;", table[i].name, tally_cuda_order(order),
+		 tally_cuda_scope(r->context, LLVMGetAtomicSyncScopeID(instruction)),
+		 space_text(LLVMGetPointerAddressSpace(LLVMTypeOf(pointer))), table[i].operation,
+		 table[i].operands);
+	LLVMPositionBuilderBefore(r->builder, instruction);
+	if (order == LLVMAtomicOrderingSequentiallyConsistent)
+		LLVMBuildFenceSyncScope(r->builder, order, LLVMGetAtomicSyncScopeID(instruction),
+					"");
+	for (unsigned k = 1; k <= i && i; k++)
+		arguments[k] = LLVMGetOperand(instruction, table[i].value + k - 1);
+	v = call_wide(r, text, i == 1 ? LLVMVoidTypeInContext(r->context) : type, arguments,
+		      i == 2 ? 3 : i + 1);
+	if (i < 2) {
+		tally_replace(instruction, i ? NULL : v);
+		return true;
+	}
+	both = LLVMBuildInsertValue(r->builder, LLVMGetPoison(LLVMTypeOf(instruction)), v, 0, "");
+	v = LLVMBuildICmp(r->builder, LLVMIntEQ, v, LLVMGetOperand(instruction, 1), "");
+	tally_replace(instruction, LLVMBuildInsertValue(r->builder, both, v, 1, ""));
+	return true;
+}
+
 static bool visit(LLVMValueRef instruction, void *data)
 {
 	struct rewrite *r = data;
@@ -156,13 +231,17 @@ static bool visit(LLVMValueRef instruction, void *data)
 	LLVMTypeRef type;
 	unsigned scope;
 
+	if (LLVMIsALoadInst(instruction) || LLVMIsAStoreInst(instruction) ||
+	    LLVMIsAAtomicCmpXchgInst(instruction))
+		return visit_wide(r, instruction);
 	if (LLVMGetInstructionOpcode(instruction) != LLVMAtomicRMW)
 		return true;
 	order = LLVMGetOrdering(instruction);
 	scope = LLVMGetAtomicSyncScopeID(instruction);
 	type = LLVMTypeOf(LLVMGetOperand(instruction, 1));
-	/* LLVM knows these itself, but for pairs. */
-	if (order == LLVMAtomicOrderingMonotonic && scope == r->device && !is_vector(type))
+	/* LLVM knows these itself, but for pairs and 128 bits. */
+	if (order == LLVMAtomicOrderingMonotonic && scope == r->device && !is_vector(type) &&
+	    !is_wide(type))
 		return true;
 	native = find_native(r, LLVMGetAtomicRMWBinOp(instruction), type);
 	if (!native)

@@ -26,17 +26,24 @@ static const struct tally_cuda_target *find_target(const char *name)
 	return NULL;
 }
 
-/* A module that holds the vendor's own instructions may need any PTX version; so do narrow formats,
- * which came one by one. */
+/* A module that holds the vendor's own instructions may need any PTX version; so do narrow formats
+ * and what came late among the matrix products and atomics. */
 static bool needs_newest(LLVMModuleRef module)
 {
-	TALLY_EACH_FUNCTION (module, function)
+	static const char *const late[] = {".e4m3", ".e5m2", ".kind.", ".ordered_metadata."};
+
+	if (tally_lower_wide_atomics(module))
+		return true;
+	TALLY_EACH_FUNCTION (module, function) {
+		const char *name = tally_name(function);
+
 		if (tally_attribute(function, TALLY_ATTR_VENDOR) ||
-		    !strncmp(tally_name(function), "tally.narrow.", 13) ||
-		    (!strncmp(tally_name(function), "tally.mma.", 10) &&
-		     (strstr(tally_name(function), ".e4m3") ||
-		      strstr(tally_name(function), ".e5m2"))))
+		    !strncmp(name, "tally.narrow.", 13))
 			return true;
+		for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+			if (!strncmp(name, "tally.mma.", 10) && strstr(name, late[i]))
+				return true;
+	}
 	return tally_cuda_has_atomic_vectors(module);
 }
 
@@ -238,6 +245,8 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 		return tally_fail(error, "unknown CUDA target '%s'", options->target);
 	tally_lower_stats(options, NULL);
 	if (!tally_lower_check_vendor(module, "nvidia", target->name, error))
+		return false;
+	if (target->sm < 90 && !tally_lower_refuse_wide_atomics(module, target->name, error))
 		return false;
 	TALLY_EACH_FUNCTION (module, function)
 		if (tally_is_kernel(function) && !prepare_kernel(function, target, error))

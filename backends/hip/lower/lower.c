@@ -211,6 +211,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 		return tally_fail(error, "unknown HIP target '%s'", options->target);
 	tally_lower_stats(options, NULL);
 	if (!tally_lower_check_vendor(module, "amd", l.target->name, error) ||
+	    !tally_lower_refuse_wide_atomics(module, l.target->name, error) ||
 	    !tally_hip_shape(module, l.target, &l.shape, error) || !create_machine(&l))
 		return false;
 	ok = run(&l, out);
