@@ -23,6 +23,7 @@ TALLY_EMBEDDED(tally_integer_ll);
 TALLY_EMBEDDED(tally_rounding_ll);
 TALLY_EMBEDDED(tally_copies_ll);
 TALLY_EMBEDDED(tally_narrow_ll);
+TALLY_EMBEDDED(tally_narrow_more_ll);
 
 /* Whether library text defines function `name`: a line that starts with "define" names it. */
 static bool text_defines(const char *text, size_t size, const char *name)
@@ -101,6 +102,8 @@ bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
 		{tally_copies_ll, tally_copies_ll_end, "copies.ll"},
 		{tally_narrow_ll, tally_narrow_ll_end, "narrow.ll"},
 		{tally_library_ll, tally_library_ll_end, "library.ll"},
+		/* Behind it: reductions of floats are made of integers', which vendors may have. */
+		{tally_narrow_more_ll, tally_narrow_more_ll_end, "narrow_more.ll"},
 		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
 		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},
 	};

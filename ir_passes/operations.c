@@ -54,6 +54,10 @@
 
 #define RELU(words, types, s)	 PURE("narrow." words "." types, s), PURE("narrow." words ".relu." types, s)
 #define NARROW(type)		 RELU("rn.satfinite", type "x2.f32", "sff"), RELU("rn", "f16x2." type "x2", "is")
+#define RANDOM(types, s)		 RELU("rs.satfinite", types ".f32", s)
+#define RANDOM_PAIR(type)	 RELU("rs", type "x2.f32", "iffi"), RANDOM(type "x2", "iffi")
+#define POWERS(d)		 PURE("narrow." d ".ue8m0x2.f32", "sff"), PURE("narrow." d ".ue8m0x2.bf16x2", "si")
+#define FLOATS(op)		 CONVERGENT("reduce." op ".f32", "fif"), CONVERGENT("reduce." op ".NaN.f32", "fif")
 #define PACK(bits)								\
 	PURE("narrow.pack.sat.u" bits ".s32.b32", "iiii"), PURE("narrow.pack.sat.s" bits ".s32.b32", "iiii")
 
@@ -81,6 +85,7 @@ static const struct tally_operation operations[] = {
 	CONVERGENT("reduce.max", "iii"), CONVERGENT("reduce.umin", "iii"),
 	CONVERGENT("reduce.umax", "iii"), CONVERGENT("reduce.and", "iii"),
 	CONVERGENT("reduce.or", "iii"), CONVERGENT("reduce.xor", "iii"),
+	FLOATS("min"), FLOATS("max"), FLOATS("min.abs"), FLOATS("max.abs"),
 	CONVERGENT("elect", "{ib}i"),
 	CONVERGENT("guard.enter", "bpi"), CONVERGENT("persist.next", "ipii"),
 	CONVERGENT("persist.meet", "vb"), CONVERGENT("persist.finish", "v"),
@@ -142,6 +147,9 @@ static const struct tally_operation operations[] = {
 	PURE("narrow.rna.satfinite.tf32.f32", "if"),
 	PURE("narrow.pack.sat.u16.s32", "iii"), PURE("narrow.pack.sat.s16.s32", "iii"),
 	PACK("8"), PACK("4"), PACK("2"),
+	RANDOM_PAIR("f16"), RANDOM_PAIR("bf16"), RANDOM("e4m3x4", "iffffi"), RANDOM("e5m2x4", "iffffi"),
+	RANDOM("e2m3x4", "iffffi"), RANDOM("e3m2x4", "iffffi"), RANDOM("e2m1x4", "sffffi"),
+	POWERS("rz"), POWERS("rp"), POWERS("rz.satfinite"), POWERS("rp.satfinite"),
 
 	/* Other. */
 	READ("clock", "l"), READ("clock32", "i"), READ("global.timer", "l"),

@@ -133,6 +133,8 @@
 #define ALIGNED " \"" TALLY_ATTR_ALIGNED "\""
 
 #define REDUX(name, op) {N "redux.sync." name, "iii", "%r = call i32 @tally.reduce." op "(i32 %b, i32 %a)"}
+#define REDUX_FLOAT(op)                                                                           \
+	{N "redux.sync.f" op, "ffi", "%r = call float @tally.reduce." op ".f32(i32 %b, float %a)"}
 
 #define MULHI(name, code, t, wide, ext, bits)                                                     \
 	{N name, code, "%x = " ext " " t " %a to " wide " %y = " ext " " t " %b to " wide         \
@@ -220,6 +222,8 @@ static const struct bitcode_mapping rows[] = {
 	{N "match.all.sync.i32p", "{ib}ii", "tally.match.all.i32"},
 	{N "match.all.sync.i64p", "{ib}il", "tally.match.all.i64"},
 	REDUX("add", "add"), REDUX("min", "min"), REDUX("max", "max"), REDUX("umin", "umin"),
+	REDUX_FLOAT("min"), REDUX_FLOAT("min.NaN"), REDUX_FLOAT("min.abs"), REDUX_FLOAT("min.abs.NaN"),
+	REDUX_FLOAT("max"), REDUX_FLOAT("max.NaN"), REDUX_FLOAT("max.abs"), REDUX_FLOAT("max.abs.NaN"),
 	REDUX("umax", "umax"), REDUX("and", "and"), REDUX("or", "or"), REDUX("xor", "xor"),
 	{N "elect.sync", "{ib}i", "tally.elect"},
 	SHUFFLE("up", "up"), SHUFFLE("down", "down"), SHUFFLE("bfly", "xor"), SHUFFLE("idx", "idx"),

@@ -238,13 +238,30 @@ bool ptx_lower_cvt_pack(struct ptx_lift *l, const struct ptx_statement *s)
 	return ptx_result(l, s, v, type);
 }
 
+/* Numbers that one conversion takes. */
+enum { MAX_NUMBERS = 4 };
+
+static LLVMValueRef number(struct ptx_lift *l, const struct ptx_statement *s,
+			   const struct ptx_operand *o, enum ptx_type type)
+{
+	unsigned bits = ptx_type_bits(type);
+
+	if (type == PTX_f32)
+		return ptx_value(l, s, o, PTX_f32);
+	type = bits == 8 ? PTX_b8 : bits == 16 ? PTX_b16 : PTX_b32;
+	return ptx_as(l, ptx_value(l, s, o, type), bits == 32 ? l->i32 : l->i16, false);
+}
+
 /* Narrow formats: the operation of the same words, in one order whatever the text's is. */
 bool ptx_lower_narrow(struct ptx_lift *l, const struct ptx_statement *s)
 {
-	static const char *const words[] = {"rn", "rz", "rna", "pack", "sat", "satfinite", "relu"};
+	static const char *const words[] = {"rn",   "rz",  "rp",	"rs",  "rna",
+					    "pack", "sat", "satfinite", "relu"};
+	const struct ptx_operand *e[MAX_NUMBERS];
 	char name[96] = "tally.narrow";
 	size_t n = strlen(name);
-	LLVMValueRef a[3] = {0};
+	LLVMValueRef a[MAX_NUMBERS + 1];
+	unsigned count = 0;
 
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
 		if (ptx_has(s, words[i]))
@@ -252,19 +269,18 @@ bool ptx_lower_narrow(struct ptx_lift *l, const struct ptx_statement *s)
 	for (unsigned i = 0; i < 4 && s->type[i]; i++)
 		n += (size_t)snprintf(name + n, sizeof name - n, ".%s", ptx_type_name(s->type[i]));
 	for (unsigned i = 1; i < s->operands; i++) {
-		enum ptx_type type = i == 3 ? s->type[2] : s->type[1];
-		unsigned bits = ptx_type_bits(type);
+		bool random = ptx_has(s, "rs") && i + 1 == s->operands;
+		enum ptx_type type = random ? PTX_b32 : i == 3 ? s->type[2] : s->type[1];
+		unsigned numbers = ptx_elements(l, s, s->operand[i], e, MAX_NUMBERS);
 
-		if (type == PTX_f32)
-			a[i - 1] = ptx_source(l, s, i, PTX_f32);
-		else
-			a[i - 1] = ptx_as(l,
-					  ptx_source(l, s, i,
-						     bits == 8	  ? PTX_b8
-						     : bits == 16 ? PTX_b16
-								  : PTX_b32),
-					  bits == 32 ? l->i32 : l->i16, false);
+		for (unsigned k = 0; k < numbers && count <= MAX_NUMBERS; k++)
+			a[count++] = number(l, s, e[k], type);
 	}
-	return ptx_result(l, s, ptx_operation(l, name, s->operands - 1, a[0], a[1], a[2], NULL),
+	if (l->failed)
+		return false;
+	if (count !=
+	    LLVMCountParamTypes(tally_operation_type(l->context, tally_operation_find(name))))
+		return ptx_fail(l, s, "%u numbers are given", count);
+	return ptx_result(l, s, tally_build_operation(l->builder, l->module, name, a, count),
 			  PTX_b32);
 }

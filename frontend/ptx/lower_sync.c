@@ -112,6 +112,14 @@ bool ptx_lower_redux(struct ptx_lift *l, const struct ptx_statement *s)
 	while (!ptx_has(s, operations[i]))
 		i++;
 	ordered = operations[i][0] == 'm';
+	if (s->type[0] == PTX_f32) {
+		snprintf(name, sizeof name, "tally.reduce.%s%s%s.f32", operations[i],
+			 ptx_has(s, "abs") ? ".abs" : "", ptx_has(s, "NaN") ? ".NaN" : "");
+		return ptx_result(l, s,
+				  ptx_operation(l, name, 2, ptx_source(l, s, 2, PTX_b32),
+						ptx_source(l, s, 1, PTX_f32), NULL, NULL),
+				  PTX_f32);
+	}
 	snprintf(name, sizeof name, "tally.reduce.%s%s",
 		 ordered && s->type[0] == PTX_u32 ? "u" : "", operations[i]);
 	return ptx_result(l, s,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every warp operation of the contract: full, partial and divergent warps, with lanes that exited,
  * against a model in C. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -161,6 +162,41 @@ REDUCE_MODEL(reduce_and, uint32_t, a &x)
 REDUCE_MODEL(reduce_or, uint32_t, a | x)
 REDUCE_MODEL(reduce_xor, uint32_t, a ^ x)
 
+/* redux.sync of floats: -0 below +0; a NaN does not count, or counts alone. */
+static uint64_t reduce_floats(uint32_t set, const uint64_t *v, bool largest, bool size, bool nan)
+{
+	bool found = false, is_nan = false;
+	uint32_t best = 0;
+
+	for (unsigned i = 0; i < 32; i++) {
+		uint32_t bits = (uint32_t)v[i] & (size ? 0x7fffffff : 0xffffffff);
+		float x, y;
+
+		if (!(set >> i & 1))
+			continue;
+		memcpy(&x, &bits, sizeof x);
+		memcpy(&y, &best, sizeof y);
+		if (isnan(x)) {
+			is_nan = true;
+			continue;
+		}
+		if (!found || (largest ? x > y : x < y) ||
+		    (x == 0 && y == 0 && signbit(x) && !largest) ||
+		    (x == 0 && y == 0 && !signbit(x) && largest))
+			best = bits;
+		found = true;
+	}
+	return !found || (nan && is_nan) ? 0x7fffffff : best;
+}
+MODEL(reduce_fmin, reduce_floats(set, v, false, false, false))
+MODEL(reduce_fmax_nan, reduce_floats(set, v, true, false, true))
+MODEL(reduce_fmin_abs_nan, reduce_floats(set, v, false, true, true))
+MODEL(reduce_fmax_abs, reduce_floats(set, v, true, true, false))
+#define REDUCE_FLOAT(name)                                                                         \
+	"  %f = bitcast i32 %i to float\n"                                                         \
+	"  %x = call float @tally.reduce." name ".f32(i32 %m, float %f)\n"                         \
+	"  %r = bitcast float %x to i32\n" WORD_I32
+
 static const struct operation {
 	const char *name, *text;
 	model *expected;
@@ -189,6 +225,10 @@ static const struct operation {
 	{"reduce.and", REDUCE("and"), reduce_and},
 	{"reduce.or", REDUCE("or"), reduce_or},
 	{"reduce.xor", REDUCE("xor"), reduce_xor},
+	{"reduce.min.f32", REDUCE_FLOAT("min"), reduce_fmin},
+	{"reduce.max.NaN.f32", REDUCE_FLOAT("max.NaN"), reduce_fmax_nan},
+	{"reduce.min.abs.NaN.f32", REDUCE_FLOAT("min.abs.NaN"), reduce_fmin_abs_nan},
+	{"reduce.max.abs.f32", REDUCE_FLOAT("max.abs"), reduce_fmax_abs},
 	{"elect", "  %r = call { i32, i1 } @tally.elect(i32 %m)\n" WORD_PAIR, elect},
 };
 
@@ -255,8 +295,11 @@ static void fill(uint64_t *in, int kind)
 		case 1: /* equal in the low half only */
 			in[i] = (uint64_t)(i % 3) << 32 | 7;
 			break;
-		default:
+		case 2:
 			in[i] = 5;
+			break;
+		default: /* as floats: zeros of both signs, NaN, infinity */
+			in[i] = (uint32_t[]){0x80000000, 0, 0x7fc00000, 0xff800000}[i % 7 % 4];
 		}
 }
 
@@ -264,7 +307,7 @@ static void check_all_shapes(const struct tally_cpu_image *image, const struct o
 {
 	uint64_t in[MOST];
 
-	for (int kind = 0; kind < 3; kind++) {
+	for (int kind = 0; kind < 4; kind++) {
 		fill(in, kind);
 		for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
 			uint32_t split = shapes[s].split;

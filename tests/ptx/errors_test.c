@@ -135,11 +135,11 @@ static void locks(void **state)
 		{"ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1, %r2}, [%r3+16];",
 		 "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 at x.ptx:8:1",
 		 "{$0, $1}, [$2+16];"},
-		{"mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e4m3.f32 "
-		 "{%f1,%f2,%f3,%f4}, "
-		 "{%r1,%r2,%r3,%r4}, {%r5,%r6}, {%f1,%f2,%f3,%f4};",
-		 "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e3m2.e4m3.f32 at x.ptx:8:1",
-		 "{$0, $1, $2, $3}, {$4, $5, $6, $7}, {$8, $9}, {$10, $11, $12, $13};"},
+		{"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %d1, %d2, "
+		 "1, 1, "
+		 "1, 0, 0;",
+		 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 at x.ptx:8:1",
+		 "{$0, $1, $2, $3}, $4, $5, 1, 1, 1, 0, 0;"},
 		{"mov.u32 %r1, %cluster_ctarank;", "%cluster_ctarank at x.ptx:8:1",
 		 "mov.b32 $0, %cluster_ctarank;"},
 		{"fence.acq_rel.cluster;", "fence.acq_rel.cluster at x.ptx:8:1",

@@ -11,9 +11,10 @@
 
 #include "run.h"
 
-#define NAN32 0x7fffffff
-#define INF   0x7f800000
-#define ONE   0x3f800000
+#define NAN32	  0x7fffffff
+#define INF	  0x7f800000
+#define ONE	  0x3f800000
+#define F32_70000 0x4788b800
 
 static uint64_t bits(float f)
 {
@@ -105,6 +106,87 @@ static void fp6_and_fp4(void **state)
 	PTX_RUN(cases);
 }
 
+/* Powers of two: the exponent alone; a sign does not count; up only above the smallest. */
+static void ue8m0(void **state)
+{
+	static const struct ptx_case cases[] = {
+		{"cvt.rz.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {ONE, 0x40400000}, 0x7f80},
+		{"cvt.rp.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {ONE, 0x40400000}, 0x7f81},
+		{"cvt.rp.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {0xc0400000, 0x00400000}, 0x8100},
+		{"cvt.rp.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {0x00400001, 0}, 0x0100},
+		{"cvt.rz.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {INF, NAN32}, 0xffff},
+		{"cvt.rz.satfinite.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {INF, NAN32}, 0xfeff},
+		{"cvt.rp.ue8m0x2.f32 %h8, %f0, %f1;", 'h', {0x7f7fffff, 0x7f000000}, 0xfffe},
+		{"cvt.rp.satfinite.ue8m0x2.f32 %h8, %f0, %f1;",
+		 'h',
+		 {0x7f7fffff, 0x7f000000},
+		 0xfefe},
+		{"cvt.rz.ue8m0x2.bf16x2 %h8, %r0;", 'h', {0x3f804040}, 0x7f80},
+		{"cvt.rp.ue8m0x2.bf16x2 %h8, %r0;", 'h', {0x3f814040}, 0x8081},
+		{"cvt.rp.satfinite.ue8m0x2.bf16x2 %h8, %r0;", 'h', {0x7f800041}, 0xfe01},
+	};
+	PTX_RUN(cases);
+}
+
+/* Random bits below the last place: one less than needed to carry, and enough. */
+static void random_rounding(void **state)
+{
+	static const struct ptx_case cases[] = {
+		/* f16 drops 13 bits: 1 + 2^-13 is an eighth of its last place above 1 */
+		{"cvt.rs.f16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0x3f800400, 0x3f800400, 0x1c001bff},
+		 0x3c013c00},
+		{"cvt.rs.f16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0xbf800400, ONE, 0xffffffff},
+		 0xbc013c00},
+		{"cvt.rs.f16x2.f32 %r8, %f0, %f1, %r2;", 'r', {INF, F32_70000, 0}, 0x7c007c00},
+		{"cvt.rs.satfinite.f16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0xff800000, F32_70000, 0},
+		 0xfbff7bff},
+		{"cvt.rs.relu.f16x2.f32 %r8, %f0, %f1, %r2;", 'r', {0xbf800000, NAN32, 0}, 0x7fff},
+		/* a denormal half: 1.5 * 2^-24, half of its last place */
+		{"cvt.rs.f16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0x33c00000, 0x33c00000, 0x10000fff},
+		 0x00020001},
+		/* bf16 drops 16 */
+		{"cvt.rs.bf16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0x3f800001, 0x3f800001, 0xfffffffe},
+		 0x3f813f80},
+		{"cvt.rs.satfinite.bf16x2.f32 %r8, %f0, %f1, %r2;",
+		 'r',
+		 {0x7f7fffff, 0xff7fffff, 0xffffffff},
+		 0x7f7fff7f},
+		/* the upper 16 bits serve the first two numbers, the lower the others */
+		{"cvt.rs.satfinite.e4m3x4.f32 %r8, {%f0, %f1, %f0, %f1}, %r2;",
+		 'r',
+		 {0x3f880000, 0xbf880000, 0x80007fff},
+		 0x39b938b8},
+		{"cvt.rs.satfinite.e5m2x4.f32 %r8, {%f0, %f1, %f0, %f1}, %r2;",
+		 'r',
+		 {0x3f900000, 0x7f800000, 0x80007fff},
+		 0x3d7b3c7b},
+		{"cvt.rs.satfinite.relu.e2m3x4.f32 %r8, {%f0, %f1, %f0, %f1}, %r2;",
+		 'r',
+		 {0x3f880000, 0xbf880000, 0x80007fff},
+		 0x09000800},
+		{"cvt.rs.satfinite.e3m2x4.f32 %r8, {%f0, %f1, %f0, %f1}, %r2;",
+		 'r',
+		 {0x3f900000, 0xc2000000, 0x80007fff},
+		 0x0d3f0c3f},
+		/* of e2m1 the upper bytes of both halves serve the first two */
+		{"cvt.rs.satfinite.e2m1x4.f32 %h8, {%f0, %f1, %f0, %f1}, %r2;",
+		 'h',
+		 {0x3fa00000, 0xbfa00000, 0x807f00ff},
+		 0x3b2a},
+	};
+	PTX_RUN(cases);
+}
+
 static void tf32_and_pack(void **state)
 {
 	static const struct ptx_case cases[] = {
@@ -189,6 +271,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fp8),		 cmocka_unit_test(fp6_and_fp4),
+		cmocka_unit_test(ue8m0),	 cmocka_unit_test(random_rounding),
 		cmocka_unit_test(tf32_and_pack), cmocka_unit_test(scalar_video),
 		cmocka_unit_test(simd_video),
 	};

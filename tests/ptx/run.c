@@ -80,7 +80,7 @@ static void link_text(LLVMContextRef context, LLVMModuleRef module, const char *
 /* Bodies in IR: results of two parts, and the portable library's where C has none below. */
 static void link_bodies(LLVMContextRef context, LLVMModuleRef module)
 {
-	static const char *const files[] = {"copies.ll", "narrow.ll"};
+	static const char *const files[] = {"copies.ll", "narrow.ll", "narrow_more.ll"};
 
 	link_text(context, module, reference_pairs, strlen(reference_pairs));
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {

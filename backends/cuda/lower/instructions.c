@@ -50,7 +50,9 @@ static void narrow(const char *words, char *text, size_t size)
 {
 	size_t length = strlen(words);
 	bool pack = !strncmp(words, "pack", 4), pair = !pack && !strcmp(words + length - 3, "f32");
-	const char *operands = pack ? (strstr(words, ".b32") ? "$1, $2, $3" : "$1, $2")
+	bool random = !strncmp(words, "rs.", 3), four = strstr(words, "x4.") != NULL;
+	const char *operands = random ? (four ? "{$1, $2, $3, $4}, $5" : "$1, $2, $3")
+			       : pack ? (strstr(words, ".b32") ? "$1, $2, $3" : "$1, $2")
 			       : pair && !strstr(words, "tf32") ? "$1, $2"
 								: "$1";
 
@@ -62,6 +64,23 @@ static void narrow(const char *words, char *text, size_t size)
 			 words);
 	else
 		snprintf(text, size, "cvt.%s $0, %s;", words, operands);
+}
+
+/* What sm_100a and sm_103a alone have. */
+static bool is_first_blackwell(const struct tally_cuda_target *target)
+{
+	return !strcmp(target->name, "sm_100a") || !strcmp(target->name, "sm_103a");
+}
+
+/* tally.reduce.min.abs.NaN.f32: redux.sync.… */
+static void reduce(const char *words, char *text, size_t size)
+{
+	snprintf(text, size, "redux.sync.%s $0, $2, $1;", words);
+}
+
+static bool has_reduce(const char *words, const struct tally_cuda_target *target)
+{
+	return strstr(words, ".f32") && is_first_blackwell(target);
 }
 
 /* Which machines have a conversion: 6- and 4-bit formats and powers of two those of one chip alone.
@@ -86,6 +105,8 @@ static bool has_narrow(const char *words, const struct tally_cuda_target *target
 	};
 	const char *end = target->name + strlen(target->name) - 1;
 
+	if (!strncmp(words, "rs.", 3))
+		return is_first_blackwell(target);
 	for (size_t k = 0; k < sizeof since / sizeof *since; k++)
 		if (strstr(words, since[k].word))
 			return target->sm >= since[k].sm &&
@@ -103,6 +124,7 @@ static const struct {
 	{"tally.copy.async.", copy, true, 80, NULL},
 	{"tally.cache.policy.", policy, false, 80, NULL},
 	{"tally.narrow.", narrow, false, 75, has_narrow},
+	{"tally.reduce.", reduce, false, 100, has_reduce},
 };
 
 static bool make_body(LLVMValueRef function, const struct tally_cuda_target *target)
