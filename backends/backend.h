@@ -62,8 +62,9 @@ bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error);
 
 /*
  * Bodies over shuffles for the matrix operations of a warp that came after compute capability `sm`
- * (0: all of them; wmma, whose fragments are the device's own, all or none). Their results are the
- * CPU device's. Link the backend's own library afterwards.
+ * (0: all of them; wmma, whose fragments are the device's own, all or none), but for sparse and
+ * block-scaled ones and the narrowest floats, which stay declared. Their results are the CPU
+ * device's. Link the backend's own library afterwards.
  */
 bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *error);
 

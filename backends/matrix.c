@@ -25,7 +25,7 @@ enum { MAX_SLOTS = 8 };
 static const struct {
 	uint8_t bits;
 	bool integer, sign;
-} types[] = {
+} types[TALLY_MATRIX_TYPES] = {
 	[TALLY_MATRIX_F16] = {16, false, false},  [TALLY_MATRIX_BF16] = {16, false, false},
 	[TALLY_MATRIX_TF32] = {32, false, false}, [TALLY_MATRIX_F32] = {32, false, false},
 	[TALLY_MATRIX_F64] = {64, false, false},  [TALLY_MATRIX_U8] = {8, true, false},
@@ -168,11 +168,22 @@ static unsigned add_products(struct tally_matrix_body *b, const struct operand *
 			     const struct operand *y, unsigned sum)
 {
 	bool whole = types[b->form->a].integer, bits = b->form->a == TALLY_MATRIX_B1;
+	unsigned flags = b->form->flags;
+	const char *direction = flags & TALLY_MATRIX_ZERO   ? "rz"
+				: flags & TALLY_MATRIX_DOWN ? "rm"
+				: flags & TALLY_MATRIX_UP   ? "rp"
+							    : NULL;
 	const char *how = !bits ? "mul" : b->form->flags & TALLY_MATRIX_AND ? "and" : "xor";
 
 	for (unsigned e = 0; e < x->count; e++) {
 		unsigned product;
 
+		if (direction) {
+			sum = VALUE("call double @tally.round.fma.%s.f64(double %%v%u, double "
+				    "%%v%u, double %%v%u)",
+				    direction, x->values[e], y->values[e], sum);
+			continue;
+		}
 		if (!whole) {
 			sum = VALUE("call double @llvm.fma.f64(double %%v%u, double %%v%u, "
 				    "double %%v%u)",
@@ -395,9 +406,19 @@ static void write_body(struct tally_buffer *text, const struct tally_matrix_form
 	tally_buffer_print(text, "}\n");
 }
 
+/* Sparse and block-scaled products, the narrowest floats and m8n8k4 on halves have no body here. */
+static bool has_body(const struct tally_matrix_form *f)
+{
+	return f->kind != TALLY_MATRIX_SPARSE && f->kind != TALLY_MATRIX_QUADS &&
+	       !TALLY_MATRIX_SCALES(f->flags) && types[f->a].bits && types[f->b].bits;
+}
+
 static const struct tally_matrix_form *declared(LLVMValueRef function)
 {
-	return LLVMIsDeclaration(function) ? tally_matrix_find(tally_name(function), NULL) : NULL;
+	const struct tally_matrix_form *f =
+		LLVMIsDeclaration(function) ? tally_matrix_find(tally_name(function), NULL) : NULL;
+
+	return f && has_body(f) ? f : NULL;
 }
 
 static bool is_wmma(const struct tally_matrix_form *f)
@@ -410,7 +431,10 @@ bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *e
 	struct tally_buffer text = {0};
 	bool all_wmma = false, any = false, ok;
 
-	tally_buffer_print(&text, "declare i32 @tally.lane.id()\n"
+	tally_buffer_print(&text, "declare double @tally.round.fma.rz.f64(double, double, double)\n"
+				  "declare double @tally.round.fma.rm.f64(double, double, double)\n"
+				  "declare double @tally.round.fma.rp.f64(double, double, double)\n"
+				  "declare i32 @tally.lane.id()\n"
 				  "declare { i32, i1 } @tally.shuffle.idx(i32, i32, i32, i32) "
 				  "convergent nounwind\n");
 	TALLY_EACH_FUNCTION (module, function) {

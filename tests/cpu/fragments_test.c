@@ -148,7 +148,9 @@ static void any_bits(void **state)
 		const struct tally_matrix_form *f = tally_matrix_find(o->name, NULL);
 		struct tally_buffer text = {0};
 
-		if (!f || f->kind != TALLY_MATRIX_MMA || f->flags & TALLY_MATRIX_SATURATED)
+		/* Those of .kind have no portable body. */
+		if (!f || f->kind != TALLY_MATRIX_MMA || f->flags & TALLY_MATRIX_SATURATED ||
+		    strstr(f->name, ".kind."))
 			continue;
 		for (unsigned k = 0; k < 32 * WORDS; k++)
 			in[k] = f->a == TALLY_MATRIX_F64
@@ -163,7 +165,7 @@ static void any_bits(void **state)
 			fail_msg("%s: results differ", f->name);
 		count++;
 	}
-	assert_int_equal(count, 58);
+	assert_int_equal(count, 70);
 }
 
 static const char *word_of(uint8_t type)

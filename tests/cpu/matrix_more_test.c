@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "tests/cpu/harness.h"
 #include "tests/cpu/matrix_harness.h"
 
 enum { M = 16, N = 8, MAX_K = 128, LANES = 32, MAX_SCALES = 4 };
@@ -391,5 +392,10 @@ int main(void)
 		cmocka_unit_test(directed),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	const struct CMUnitTest portable[] = {cmocka_unit_test(directed)};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	/* Directed rounding has a portable body too. */
+	cpu_test_portable_matrix = true;
+	return failed + cmocka_run_group_tests_name("portable bodies", portable, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "ir_passes/contract.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/matrix.h"
+#include "tests/cpu/harness.h"
 #include "tests/cpu/matrix_harness.h"
 
 /* ---- Where the ISA puts element i of a lane's fragment ---- */
@@ -155,7 +156,9 @@ static void products(void **state)
 		const struct tally_matrix_form *f = tally_matrix_find(o->name, NULL);
 		const struct shape *shape = NULL;
 
-		/* matrix_more_test.c has the rest. */
+		/* matrix_more_test.c has the rest; the narrowest floats have no portable body. */
+		if (cpu_test_portable_matrix && f && strstr(f->name, ".kind."))
+			continue;
 		if (!f || f->kind != TALLY_MATRIX_MMA || TALLY_MATRIX_SCALES(f->flags) ||
 		    f->flags & (TALLY_MATRIX_ZERO | TALLY_MATRIX_DOWN | TALLY_MATRIX_UP))
 			continue;
@@ -168,7 +171,7 @@ static void products(void **state)
 		check_mma(f, shape);
 		count++;
 	}
-	assert_int_equal(count, 132);
+	assert_int_equal(count, cpu_test_portable_matrix ? 82 : 132);
 }
 
 /* Infinity, NaN, an overflow of f16, and a sum that f32 alone would lose. */

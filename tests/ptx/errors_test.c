@@ -139,7 +139,7 @@ static void locks(void **state)
 		 "1, 1, "
 		 "1, 0, 0;",
 		 "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 at x.ptx:8:1",
-		 "{$0, $1, $2, $3}, $4, $5, 1, 1, 1, 0, 0;"},
+		 "{$0, $1, $2, $3}, $8, $9, 1, 1, 1, 0, 0;"},
 		{"mov.u32 %r1, %cluster_ctarank;", "%cluster_ctarank at x.ptx:8:1",
 		 "mov.b32 $0, %cluster_ctarank;"},
 		{"fence.acq_rel.cluster;", "fence.acq_rel.cluster at x.ptx:8:1",
