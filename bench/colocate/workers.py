@@ -26,6 +26,7 @@ SYSTEMS = {
     "tally-launch": ("tally", "tally-launch"),
     "tally": ("tally", "tally"),
     "tally-opaque": ("tally", "tally-opaque"),
+    "tally-no-grace": ("tally-no-grace", "tally-opaque"),
     "tally-slo": ("tally-slo", "tally"),
     "tally-equal": ("tally", "tally-equal"),
     "tally-time-slicing": ("tally-plain", "tally-plain"),
@@ -43,6 +44,7 @@ SURROUNDINGS = {
     "tally-launch": Surrounding(True, 1, True, {"TALLY_LEVEL": "gate", "TALLY_LOWER": "/bin/false"}),
     # The machine code of NVIDIA's closed libraries is made stoppable too.
     "tally-opaque": Surrounding(True, 1, True, {"TALLY_OPAQUE": "all"}),
+    "tally-no-grace": Surrounding(True, 1, True, {"TALLY_GRACE_US": "0"}),
     "tally-slo": Surrounding(True, 1, True, {}, ("--slo", "1.05")),
     "tally-equal": Surrounding(True, 0, True),
     "tally-plain": Surrounding(False, 0, True),
