@@ -6,7 +6,8 @@
  *
  *   survey [--load sm_90] [--jobs N] [--keep FOLDER] LIBRARY...
  *
- * --keep writes every 100th patched image of a chip there, for a disassembler.
+ * --keep writes every 100th patched image of a chip there, for a disassembler, and the original
+ * beside it, for tests/sass/check.py.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -162,8 +163,11 @@ static void patch(unsigned chip, const struct tally_image *image)
 		atomic_fetch_add(&c->bytes, image->size);
 		atomic_fetch_add(&c->patched_bytes, out.size);
 		snprintf(path, sizeof path, "%s/sm_%u.%lu.cubin", keep, chip, number);
-		if (keep && number % KEEP_EVERY == 0)
+		if (keep && number % KEEP_EVERY == 0) {
 			tally_file_write(path, out.data, out.size, &error);
+			snprintf(path, sizeof path, "%s/sm_%u.%lu.original", keep, chip, number);
+			tally_file_write(path, image->data, image->size, &error);
+		}
 		if (load_target && !strcmp(target, load_target))
 			load(c, &out, &report);
 	} else {
