@@ -9,8 +9,12 @@
 
 #define STREAMS_OF_CHUNK 16
 #define CONTROLS	 (TALLY_LOG * sizeof(struct tally_control))
-/* Device memory of one stream: the broken word on a line of its own, then the control blocks. */
-#define DEVICE_PLACE (128 + (CONTROLS + 127) / 128 * 128)
+/* Device memory of one stream: the broken word, then the control blocks. Every block of a guarded
+ * launch reads gate and broken and changes the control block's word: within 256 bytes of each other
+ * they are one place of the GPU's L2 cache, and grids of tiny blocks took 1.5 times as long
+ * (docs/opaque.md). What cuMemAlloc gives begins on such a line. */
+#define LINE	     256
+#define DEVICE_PLACE (LINE + (CONTROLS + LINE - 1) / LINE * LINE)
 
 struct host_place {
 	struct tally_words words;
@@ -43,7 +47,7 @@ static bool make_gate(struct tally_context *c)
 	TALLY_DRIVER(cuCtxGetStreamPriorityRange)(&lowest, &highest);
 	if (TALLY_DRIVER(cuStreamCreateWithPriority)(&c->gate_stream, CU_STREAM_NON_BLOCKING,
 						     highest) ||
-	    TALLY_DRIVER(cuMemAlloc_v2)(&c->gate, 128) ||
+	    TALLY_DRIVER(cuMemAlloc_v2)(&c->gate, LINE) ||
 	    TALLY_DRIVER(cuMemsetD32Async)(c->gate, 0, 32, c->gate_stream) ||
 	    TALLY_DRIVER(cuStreamSynchronize)(c->gate_stream))
 		return false;
@@ -85,7 +89,7 @@ static void fill(struct tally_context *c, struct tally_guard *g)
 	g->words = &place->words;
 	g->first_controls = place->controls;
 	g->broken = device;
-	g->controls = device + 128;
+	g->controls = device + LINE;
 	g->mailbox = host + offsetof(struct host_place, words.mailbox);
 	g->done = host + offsetof(struct host_place, words.done);
 	g->mark = host + offsetof(struct host_place, words.mark);
