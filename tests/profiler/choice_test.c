@@ -174,18 +174,24 @@ static void test_machine_code(void **state)
 	k.blocks = 660;
 	measured(&k, TALLY_LEVEL_GATE, 50 * US);
 	expect(&k, OPAQUE, LONG);
-	/* Short ones stay as they are, and are never in slices: each would have the whole grid. */
+	/* Over the bound, and on average as it is nothing would be won: 20 us, a block of 12. */
+	measured(&k, TALLY_LEVEL_GATE, 60 * US);
+	expect(&k, GATE, OVER_BOUND);
+	measured(&k, TALLY_LEVEL_GATE, 90 * US);
+	expect(&k, OPAQUE, OVER_BOUND);
+	/* Short ones stay as they are, also to try; none is sliced: each slice has the whole grid.
+	 */
 	measured(&k, TALLY_LEVEL_GATE, 30 * US);
-	expect(&k, OPAQUE, EXPLORING);
+	expect(&k, GATE, SHORT);
 	k.launches = 5000;
 	expect(&k, GATE, SHORT);
 	k = kernel(400000, 256, 1056, TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE));
-	measured(&k, TALLY_LEVEL_GATE, 800 * US);
+	measured(&k, TALLY_LEVEL_GATE, 1600 * US);
 	d = tally_choose(&k, &paper);
 	assert_int_equal(d.choice.level, TALLY_LEVEL_OPAQUE);
 	assert_int_equal(d.choice.slice, 0);
-	/* So many tiny blocks that skipping them takes as long as running them: nothing is won. */
-	measured(&k, TALLY_LEVEL_GATE, 500 * US);
+	/* So many tiny blocks that skipping them takes nearly as long as running them. */
+	measured(&k, TALLY_LEVEL_GATE, 800 * US);
 	expect(&k, GATE, OVER_BOUND);
 	/* A persistent kernel: as many blocks as run at once. */
 	k = kernel(132, 384, 132, TALLY_LEVEL_BIT(TALLY_LEVEL_OPAQUE));

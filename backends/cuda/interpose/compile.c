@@ -204,6 +204,20 @@ static bool take_code(struct job *job)
 	return taken;
 }
 
+/* Loading takes the driver's time, and the device's: not while somebody more urgent is active. */
+static void wait_for_gate(const struct job *job)
+{
+	struct tally_device *d;
+	CUcontext popped;
+	CUdevice ordinal;
+
+	if (!job->opaque || TALLY_DRIVER(cuCtxPushCurrent_v2)(job->current))
+		return;
+	if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal)))
+		tally_gate_pass(d);
+	TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
+}
+
 static void compile(struct job *job)
 {
 	static _Atomic bool said[2];
@@ -227,6 +241,7 @@ static void compile(struct job *job)
 	if (tally_cache_get(&request, path, &error))
 		image = open_image(job, path, &size, &error);
 	if (image) {
+		wait_for_gate(job);
 		publish(job, image, size);
 		return;
 	}

@@ -64,7 +64,7 @@ static bool has_guard(struct tally_stream *s)
  * could not skip itself, is worth patching however short it is. */
 static void wish(struct tally_stream *s, const struct tally_kernel *k)
 {
-	enum { OFTEN = 8 };
+	enum { OFTEN = 256 }; /* a wait costs some 10 us, patching and loading 50 ms */
 	struct tally_module *m = tally_kernel_unasked(k);
 
 	if (m && tally_guard_unconfirmed(s) &&
