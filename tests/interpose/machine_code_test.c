@@ -170,9 +170,14 @@ static void constants_are_asked_for(void **state)
 
 	chain_open(&c, NULL);
 	c.step = f;
-	chain_step(&c, 1, 10, false);
+	/* One without constants: whoever asks for something else is no reason. */
+	before = atomic_load(&tally_slot(device)->guarded);
 	tally_module_asked(tally_module_find(module));
+	chain_step(&c, 1, 10, false);
 	OK(cuCtxSynchronize());
+	assert_int_equal(atomic_load(&tally_slot(device)->guarded), before + 1);
+	tally_module_find(module)->machine_code->constants = TALLY_YES;
+	tally_module_asked(tally_module_find(module));
 	before = atomic_load(&tally_slot(device)->guarded);
 	chain_step(&c, 2, 10, false);
 	OK(cuCtxSynchronize());

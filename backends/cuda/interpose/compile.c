@@ -31,9 +31,9 @@ struct job {
 	void *image;	   /* ours */
 	size_t size;
 	char target[32];
-	enum tally_fact variables;
-	uint64_t began;		/* ns */
-	_Atomic bool cancelled; /* nobody wants it any more */
+	enum tally_fact variables, constants; /* constants: of machine code */
+	uint64_t began;			      /* ns */
+	_Atomic bool cancelled;		      /* nobody wants it any more */
 };
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -133,32 +133,43 @@ static void keep_image(struct job *job, void *image, size_t size)
 	if (job->opaque) {
 		m->machine_code->patched = image;
 		m->machine_code->patched_size = size;
+		m->machine_code->constants = job->constants;
 	} else {
 		m->image = image;
 	}
 }
 
-/* Whether what the image declares may be there twice. */
-static bool shares(struct job *job, const void *image, size_t size)
+/* Looks at what was made of the image: what it has that must not be there twice. */
+static void look(struct job *job, const void *image, size_t size)
 {
-	if (job->opaque)
-		job->variables = tally_cubin_look(image, size).variables;
-	/* An image that could not be looked into is known by what was made of it. */
-	else if (job->variables == TALLY_MAYBE)
+	struct tally_cubin_facts facts;
+
+	if (job->opaque) {
+		facts = tally_cubin_look(image, size);
+		job->variables = facts.variables;
+		job->constants = facts.constants;
+	} else if (job->variables == TALLY_MAYBE) {
 		job->variables = tally_image_peek(image, size).variables;
-	return job->variables != TALLY_NO;
+	}
+}
+
+/* Of machine code only constants are still a matter of who has their address. */
+static bool shares(const struct job *job)
+{
+	return job->variables != TALLY_NO ||
+	       (atomic_load(&job->module->asked) && (!job->opaque || job->constants != TALLY_NO));
 }
 
 static void publish(struct job *job, void *image, size_t size)
 {
 	struct tally_module *m = job->module;
 	struct tally_report *r = report();
-	bool shared = shares(job, image, size);
 
+	look(job, image, size);
 	pthread_mutex_lock(&publish_lock);
 	if (all_over || atomic_load(&job->cancelled)) {
 		close_image(job, image, size);
-	} else if (shared || atomic_load(&m->asked)) {
+	} else if (shares(job)) {
 		close_image(job, image, size);
 		tally_module_is(m, TALLY_MODULE_WHOLE,
 				job->opaque ? TALLY_WHY_SHARED : TALLY_WHY_VARIABLES);

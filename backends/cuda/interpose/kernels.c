@@ -426,15 +426,22 @@ bool tally_kernel_opaque(const struct tally_kernel *k)
 
 void tally_module_asked(struct tally_module *m)
 {
+	bool given_up;
+
 	if (m->parent)
 		m = m->parent;
 	atomic_store(&m->asked, true);
 	if (!m->machine_code)
 		return;
-	/* Neither is something loaded beside it from now on, nor what is there launched. */
+	/* What is not loaded yet will be looked at then. */
 	tally_compile_pause();
-	tally_module_is(m, TALLY_MODULE_WHOLE, TALLY_WHY_SHARED);
+	given_up = atomic_load(&m->form) == TALLY_MODULE_STOPPABLE &&
+		   m->machine_code->constants != TALLY_NO;
+	if (given_up)
+		tally_module_is(m, TALLY_MODULE_WHOLE, TALLY_WHY_SHARED);
 	tally_compile_resume(NULL);
+	if (!given_up)
+		return;
 	pthread_mutex_lock(&lock);
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct tally_kernel *k = atomic_load(&buckets[i]); k; k = k->next)

@@ -15,6 +15,9 @@ struct tally_machine_code {
 	void *copy;	   /* ours: the same as `image`, or NULL */
 	size_t size;
 	char target[32];
+	/* TALLY_NO: the patched image has no constants that the host could change. Read after the
+	 * module's form is STOPPABLE. */
+	enum tally_fact constants;
 	void *patched; /* what was loaded beside it: a mapped file of the cache; or NULL */
 	size_t patched_size;
 	_Atomic unsigned behind; /* launches that waited for stoppable ones in front of them */
