@@ -137,7 +137,7 @@ bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error)
 			ptx_restore_pointers(f);
 			tally_visit_instructions(f, drop_second_flush, NULL);
 		}
-	if (!run_passes(module, "function(sroa,early-cse,simplifycfg,adce)", error))
+	if (!run_passes(module, "function(sroa,simplifycfg,adce)", error))
 		return false;
 	tally_propagate_locks(module);
 	return true;

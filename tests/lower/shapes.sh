@@ -8,7 +8,7 @@ works "$here/shapes.ptx" --target sm_90 --verify -o out.ptx
 assemble out.ptx sm_90
 # kernel NAME: its text into NAME.txt
 kernel() { sed -n "/\.entry $1(/,/^}/p" out.ptx >"$1.txt"; }
-for name in match convert pack add near stays; do kernel $name; done
+for name in match convert pack add near loop stays; do kernel $name; done
 
 # A bit of a mask is one LOP3 with a predicate, `@!p not` a choice: no shift, no second compare, no mask of all ones.
 lacks match.txt shr
@@ -30,6 +30,11 @@ lacks add.txt cas
 # Shared memory has addresses of 32 bits.
 grep -qE 'mad\.lo\.s32' near.txt || fail "near: the address is no multiply-add of 32 bits"
 grep -E 'ld\.shared|st\.shared' near.txt | grep -q '%rd' && fail "near: a shared address of 64 bits"
+# The machine's shifts clamp by themselves; the loop ends as it did, so that ptxas can count its rounds.
+lacks loop.txt selp
+lacks loop.txt min
+for shift in shl.b32 shr.u32 shr.s32; do holds loop.txt "$shift"; done
+grep -qE 'setp\.lt\.u32.*, 2048;' loop.txt || fail "loop: it asks for the number of this round"
 # The multiply-add is in front of the branch.
 awk '/fma/ { fma = NR } /bra/ && !bra { bra = NR } END { exit !(fma && fma < bra) }' stays.txt || fail "stays: the multiply-add went behind the branch"
 

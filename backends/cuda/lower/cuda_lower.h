@@ -62,6 +62,9 @@ void tally_cuda_aligned(LLVMModuleRef module);
  */
 void tally_cuda_conversions(LLVMModuleRef module);
 
+/* Shifts that clamp, as the machine's own: before the optimiser sees them. */
+bool tally_cuda_shifts(LLVMModuleRef module, struct tally_error *error);
+
 /* After optimisation, where nothing but selection follows: shapes that ptxas knows better than
  * those LLVM made of them. */
 bool tally_cuda_shapes(LLVMModuleRef module, struct tally_error *error);

@@ -186,7 +186,7 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
 static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce",
 	"nvvm-reflect,always-inline,globaldce,default<O1>",
-	"nvvm-reflect,always-inline,globaldce,function(nvvm-intr-range,sroa,early-cse,"
+	"nvvm-reflect,always-inline,globaldce,function(sroa,"
 	"instcombine<no-verify-fixpoint>,infer-address-spaces,simplifycfg)",
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
@@ -215,7 +215,8 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 {
 	size_t from = out->size;
 
-	if (!tally_lower_run_pipeline(module, pipelines[options->optimise & 3], machine, error) ||
+	if ((options->optimise == 2 && !tally_cuda_shifts(module, error)) ||
+	    !tally_lower_run_pipeline(module, pipelines[options->optimise & 3], machine, error) ||
 	    !tally_cuda_atomic_vectors(module, target, error) ||
 	    !tally_cuda_atomics(module, target, error))
 		return false;

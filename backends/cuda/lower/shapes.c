@@ -4,6 +4,7 @@
  * those it was given: each is one instruction of a machine, and comes out as several. Found on the
  * corpus (docs/lowering.md).
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,16 +50,13 @@ static unsigned long long asked_bit(LLVMValueRef compare, LLVMValueRef *x)
 }
 
 /* One LOP3 that gives a predicate. Selection makes a shift, a mask and a compare of it. */
-static bool test_bit(LLVMValueRef compare, LLVMBuilderRef builder)
+static bool test_bit(LLVMValueRef compare, unsigned long long bit, LLVMValueRef x,
+		     LLVMBuilderRef builder)
 {
 	LLVMTypeRef i1 = LLVMTypeOf(compare);
-	LLVMValueRef x;
-	unsigned long long bit = asked_bit(compare, &x);
 	unsigned width;
 	char text[128];
 
-	if (!bit)
-		return true;
 	width = width_of(x);
 	snprintf(text, sizeof text,
 		 "{ .reg .b%u %%tb; and.b%u %%tb, $1, %llu; setp.ne.b%u $0, %%tb, 0; }", width,
@@ -68,6 +66,70 @@ static bool test_bit(LLVMValueRef compare, LLVMBuilderRef builder)
 	if (x)
 		tally_replace(compare, x);
 	return x != NULL;
+}
+
+/* What a loop adds to `counter`, a phi, in `block`: the sum that comes round, or NULL. */
+static LLVMValueRef step_of(LLVMValueRef counter, LLVMBasicBlockRef block)
+{
+	if (!LLVMIsAPHINode(counter))
+		return NULL;
+	for (unsigned k = 0; k < LLVMCountIncoming(counter); k++) {
+		LLVMValueRef sum = LLVMGetIncomingValue(counter, k);
+
+		if (is_op(sum, LLVMAdd) && LLVMGetInstructionParent(sum) == block &&
+		    LLVMGetOperand(sum, 0) == counter && LLVMIsAConstantInt(LLVMGetOperand(sum, 1)))
+			return sum;
+	}
+	return NULL;
+}
+
+/* Whether `counter PREDICATE limit` says of the sum what it says of the counter. */
+static bool keeps_order(LLVMIntPredicate predicate, LLVMValueRef sum, long long limit,
+			long long step)
+{
+	const long long most = width_of(sum) == 32 ? INT32_MAX : INT64_MAX / 2;
+
+	switch (predicate) {
+	case LLVMIntEQ:
+	case LLVMIntNE:
+		return true;
+	case LLVMIntULT:
+	case LLVMIntUGT:
+		return LLVMGetNUW(sum) && limit >= 0 && step >= 0 && limit <= most - step;
+	case LLVMIntSLT:
+	case LLVMIntSGT:
+		return LLVMGetNSW(sum) && limit <= most - (step > 0 ? step : 0) &&
+		       limit >= -most - (step < 0 ? step : 0);
+	default:
+		return false;
+	}
+}
+
+/* The end of a loop asks for the number that comes round, not for that of this round: then ptxas
+ * knows how often it runs, and unrolls it. */
+static void ask_next(LLVMValueRef compare, LLVMBuilderRef builder)
+{
+	LLVMBasicBlockRef block = LLVMGetInstructionParent(compare);
+	LLVMValueRef counter = LLVMGetOperand(compare, 0), limit = LLVMGetOperand(compare, 1);
+	LLVMValueRef sum, end = LLVMGetBasicBlockTerminator(block);
+	LLVMUseRef use = LLVMGetFirstUse(compare);
+	LLVMIntPredicate predicate = LLVMGetICmpPredicate(compare);
+	long long step, bound;
+
+	if (!LLVMIsAConstantInt(limit) || (width_of(limit) != 32 && width_of(limit) != 64) ||
+	    !use || LLVMGetNextUse(use) || LLVMGetUser(use) != end)
+		return;
+	sum = step_of(counter, block);
+	if (!sum)
+		return;
+	step = LLVMConstIntGetSExtValue(LLVMGetOperand(sum, 1));
+	bound = LLVMConstIntGetSExtValue(limit);
+	if (!keeps_order(predicate, sum, bound, step))
+		return;
+	LLVMPositionBuilderBefore(builder, end);
+	limit = LLVMConstInt(LLVMTypeOf(sum), (unsigned long long)bound + (unsigned long long)step,
+			     1);
+	tally_replace(compare, LLVMBuildICmp(builder, predicate, sum, limit, ""));
 }
 
 /* x ^ (p ? -1 : 0), which `@p not` became: a choice again, of which ptxas makes one instruction. */
@@ -114,11 +176,77 @@ static void pack_halves(LLVMValueRef either, LLVMBuilderRef builder)
 	}
 }
 
+/* `n` without a change of its width. */
+static LLVMValueRef amount_of(LLVMValueRef n)
+{
+	return is_op(n, LLVMZExt) || is_op(n, LLVMTrunc) ? LLVMGetOperand(n, 0) : n;
+}
+
+/* The amount of umin(n, most), or NULL. */
+static LLVMValueRef clamped(LLVMValueRef n, unsigned most)
+{
+	const char *name = LLVMIsACallInst(n) ? tally_called_name(n) : NULL;
+
+	return name && !strncmp(name, "llvm.umin.", 10) && is_constant(LLVMGetOperand(n, 1), most)
+		       ? LLVMGetOperand(n, 0)
+		       : NULL;
+}
+
+static bool build_shift(LLVMValueRef old, LLVMBuilderRef builder, LLVMValueRef a, LLVMValueRef n,
+			const char *name)
+{
+	LLVMValueRef inputs[] = {a, n}, v;
+	char text[48];
+
+	snprintf(text, sizeof text, "%s%u $0, $1, $2;", name, width_of(a));
+	LLVMPositionBuilderBefore(builder, old);
+	v = tally_cuda_build_assembly(builder, LLVMTypeOf(a), inputs, 2, text, strlen(text), false);
+	if (v)
+		tally_replace(old, v);
+	return v != NULL;
+}
+
+/*
+ * The machine's shifts clamp; neutral IR says so round them, and once that is mixed with what
+ * stands beside it nobody finds it again. As PTX was lifted: n < bits ? a << n : 0, a >> umin(n,
+ * bits - 1).
+ */
+static bool visit_shift(LLVMValueRef i, void *builder)
+{
+	unsigned bits = width_of(i);
+	LLVMValueRef test, shift, n;
+
+	if (bits != 16 && bits != 32 && bits != 64)
+		return true;
+	if (is_op(i, LLVMAShr)) {
+		n = clamped(amount_of(LLVMGetOperand(i, 1)), bits - 1);
+		return !n || build_shift(i, builder, LLVMGetOperand(i, 0), n, "shr.s");
+	}
+	if (!is_op(i, LLVMSelect) || !is_constant(LLVMGetOperand(i, 2), 0))
+		return true;
+	test = LLVMGetOperand(i, 0);
+	shift = LLVMGetOperand(i, 1);
+	if ((!is_op(shift, LLVMShl) && !is_op(shift, LLVMLShr)) || !is_op(test, LLVMICmp) ||
+	    LLVMGetICmpPredicate(test) != LLVMIntULT || !is_constant(LLVMGetOperand(test, 1), bits))
+		return true;
+	n = LLVMGetOperand(test, 0);
+	return width_of(n) != 32 || amount_of(LLVMGetOperand(shift, 1)) != n ||
+	       build_shift(i, builder, LLVMGetOperand(shift, 0), n,
+			   is_op(shift, LLVMShl) ? "shl.b" : "shr.u");
+}
+
 static bool visit(LLVMValueRef instruction, void *data)
 {
+	unsigned long long bit;
+	LLVMValueRef x;
+
 	switch (LLVMGetInstructionOpcode(instruction)) {
 	case LLVMICmp:
-		return test_bit(instruction, data);
+		bit = asked_bit(instruction, &x);
+		if (bit)
+			return test_bit(instruction, bit, x, data);
+		ask_next(instruction, data);
+		return true;
 	case LLVMXor:
 		choose_complement(instruction, data);
 		return true;
@@ -130,15 +258,26 @@ static bool visit(LLVMValueRef instruction, void *data)
 	}
 }
 
-bool tally_cuda_shapes(LLVMModuleRef module, struct tally_error *error)
+static bool visit_all(LLVMModuleRef module, bool (*what)(LLVMValueRef i, void *builder),
+		      struct tally_error *error)
 {
 	LLVMBuilderRef builder = LLVMCreateBuilderInContext(LLVMGetModuleContext(module));
 	bool ok = true;
 
 	TALLY_EACH_FUNCTION (module, function)
-		ok = ok && tally_visit_instructions(function, visit, builder);
+		ok = ok && tally_visit_instructions(function, what, builder);
 	LLVMDisposeBuilder(builder);
 	return ok || tally_fail(error, "out of memory");
+}
+
+bool tally_cuda_shapes(LLVMModuleRef module, struct tally_error *error)
+{
+	return visit_all(module, visit, error);
+}
+
+bool tally_cuda_shifts(LLVMModuleRef module, struct tally_error *error)
+{
+	return visit_all(module, visit_shift, error);
 }
 
 /*
