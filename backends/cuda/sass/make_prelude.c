@@ -311,9 +311,11 @@ static bool make_one(FILE *out, unsigned arch, char *const paths[IMAGES],
 	*prelude = (struct sass_prelude){.arch = arch};
 	for (int i = 0; ok && i < IMAGES; i++) {
 		ok = read_image(&images[i], paths[i], error);
-		if (ok && (images[i].elf.arch != arch || images[i].words != images[0].words))
-			ok = tally_fail(error, "is for sm_%u and has %zu instructions, not %zu",
-					images[i].elf.arch, images[i].words, images[0].words);
+		if (ok && images[i].elf.arch != arch)
+			ok = tally_fail(error, "is for sm_%u, not sm_%u", images[i].elf.arch, arch);
+		if (ok && images[i].words != images[0].words)
+			ok = tally_fail(error, "has %zu instructions, not %zu", images[i].words,
+					images[0].words);
 		if (!ok)
 			snprintf(error->file, sizeof error->file, "%s", paths[i]);
 	}
