@@ -72,6 +72,24 @@ bool cpu_is_coroutine(const struct cpu_kernel *kernel)
 	return cpu_calls(kernel->thread, "tally.cpu.suspend");
 }
 
+LLVMValueRef cpu_build_suspension(struct cpu_lowering *l, LLVMValueRef thread,
+				  enum tally_cpu_operation operation)
+{
+	LLVMTypeRef type = LLVMFunctionType(l->void_type, NULL, 0, 0);
+	LLVMValueRef suspend = LLVMGetNamedFunction(l->module, "tally.cpu.suspend");
+	LLVMValueRef offset = LLVMConstInt(l->i64, offsetof(struct tally_cpu_thread, operation), 0);
+	LLVMValueRef head = LLVMBuildInBoundsGEP2(l->builder, l->i8,
+						  LLVMGetParam(thread, CPU_THREAD), &offset, 1, "");
+
+	if (!suspend) {
+		suspend = LLVMAddFunction(l->module, "tally.cpu.suspend", type);
+		tally_add_attribute(suspend, "convergent", 0);
+		tally_add_attribute(suspend, "nounwind", 0);
+	}
+	LLVMSetAlignment(LLVMBuildStore(l->builder, LLVMConstInt(l->i64, operation, 0), head), 8);
+	return LLVMBuildCall2(l->builder, type, suspend, NULL, 0, "");
+}
+
 LLVMBasicBlockRef cpu_split_before(struct cpu_lowering *l, LLVMValueRef i)
 {
 	LLVMBasicBlockRef tail = LLVMGetInstructionParent(i);

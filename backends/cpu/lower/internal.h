@@ -97,6 +97,15 @@ void cpu_print_nest(struct tally_buffer *text, const char *thread, unsigned loop
 	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"              \
 	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"              \
 	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+/* seams.c: barriers at the ends of loops that all threads go through together, if `any` are worth
+ * it; and away with them, for a kernel that does not become regions. */
+bool cpu_make_seams(struct cpu_lowering *l, struct cpu_kernel *kernel, bool *any);
+bool cpu_remove_seams(struct cpu_lowering *l, struct cpu_kernel *kernel);
+/* regions.c: fields of the block and parameters are loaded once, at the start; before a look at
+ * what is the same for all threads. */
+bool cpu_hoist_fields(struct cpu_lowering *l, struct cpu_kernel *kernel);
+/* regions.c: why a kernel does not become regions whatever its flow, or NULL. */
+const char *cpu_no_regions(LLVMValueRef thread);
 /*
  * regions.c: the entry of a kernel whose only synchronisation is of whole blocks, as loops between
  * its barriers. With a `reason` set in the kernel it does not qualify, and is as it was.
@@ -162,6 +171,10 @@ bool cpu_calls(LLVMValueRef function, const char *name);
  * parameter. Built at the builder's place where need be. */
 LLVMValueRef cpu_context(struct cpu_lowering *l, LLVMValueRef function);
 LLVMValueRef cpu_block(struct cpu_lowering *l, LLVMValueRef function);
+/* Builds a suspension without operands (a yield, the barrier of all threads) at the builder's
+ * place. Returns the call. */
+LLVMValueRef cpu_build_suspension(struct cpu_lowering *l, LLVMValueRef thread,
+				  enum tally_cpu_operation operation);
 /* Splits the block of `i` so that `i` starts the second half. Returns the first half, which has no
  * terminator yet. */
 LLVMBasicBlockRef cpu_split_before(struct cpu_lowering *l, LLVMValueRef i);

@@ -147,9 +147,40 @@ static bool set_layout(struct cpu_lowering *l)
 	return true;
 }
 
+static bool has_private_memory(LLVMValueRef thread)
+{
+	TALLY_EACH_INSTRUCTION (LLVMGetEntryBasicBlock(thread), i)
+		if (LLVMIsAAllocaInst(i))
+			return true;
+	return false;
+}
+
+/* Loops that all threads go through together are taken apart where that makes vectors of them. */
+static bool make_seams(struct cpu_lowering *l, struct cpu_kernel *kernel, bool *any)
+{
+	*any = false;
+	if (l->options->coroutines || l->options->optimise <= 1 ||
+	    has_private_memory(kernel->thread) || cpu_no_regions(kernel->thread))
+		return true;
+	return cpu_hoist_fields(l, kernel) && cpu_make_seams(l, kernel, any);
+}
+
 static bool make_entry(struct cpu_lowering *l, struct cpu_kernel *kernel)
 {
+	bool seams;
+
 	cpu_mark_params(l, kernel);
+	if (!make_seams(l, kernel, &seams))
+		return false;
+	if (seams) {
+		if (!cpu_make_regions(l, kernel))
+			return false;
+		if (!kernel->reason)
+			return true;
+		kernel->reason = NULL;
+		if (!cpu_remove_seams(l, kernel))
+			return false;
+	}
 	if (!cpu_is_coroutine(kernel)) {
 		cpu_clear_addresses(l, kernel->thread);
 		return cpu_make_loop(l, kernel);

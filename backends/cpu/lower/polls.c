@@ -287,24 +287,6 @@ static bool may_be_answered_here(struct polls *p, size_t at)
 	return false;
 }
 
-static void build_suspension(struct cpu_lowering *l, LLVMValueRef thread)
-{
-	LLVMTypeRef type = LLVMFunctionType(l->void_type, NULL, 0, 0);
-	LLVMValueRef suspend = LLVMGetNamedFunction(l->module, "tally.cpu.suspend");
-	LLVMValueRef offset = LLVMConstInt(l->i64, offsetof(struct tally_cpu_thread, operation), 0);
-	LLVMValueRef head = LLVMBuildInBoundsGEP2(l->builder, l->i8,
-						  LLVMGetParam(thread, CPU_THREAD), &offset, 1, "");
-
-	if (!suspend) {
-		suspend = LLVMAddFunction(l->module, "tally.cpu.suspend", type);
-		tally_add_attribute(suspend, "convergent", 0);
-		tally_add_attribute(suspend, "nounwind", 0);
-	}
-	LLVMSetAlignment(LLVMBuildStore(l->builder, LLVMConstInt(l->i64, TALLY_CPU_YIELD, 0), head),
-			 8);
-	LLVMBuildCall2(l->builder, type, suspend, NULL, 0, "");
-}
-
 static void build_rest(struct cpu_lowering *l, LLVMValueRef thread)
 {
 	LLVMTypeRef type = LLVMFunctionType(l->void_type, &l->ptr, 1, 0);
@@ -333,7 +315,10 @@ static void give_way(struct polls *p, size_t index)
 				p->first_stays[index] ? way : tail,
 				p->first_stays[index] ? tail : way);
 	LLVMPositionBuilderAtEnd(l->builder, way);
-	(p->way[index] == FOR_THIS_BLOCK ? build_suspension : build_rest)(l, thread);
+	if (p->way[index] == FOR_THIS_BLOCK)
+		cpu_build_suspension(l, thread, TALLY_CPU_YIELD);
+	else
+		build_rest(l, thread);
 	LLVMBuildBr(l->builder, tail);
 }
 

@@ -181,7 +181,7 @@ static bool is_plain_record(LLVMValueRef thread)
 	return true;
 }
 
-static const char *check_body(LLVMValueRef thread)
+const char *cpu_no_regions(LLVMValueRef thread)
 {
 	const char *reason = NULL;
 
@@ -241,6 +241,13 @@ static bool hoist_field(LLVMValueRef i, void *data)
 	}
 	LLVMInsertIntoBuilder(l->builder, i);
 	return true;
+}
+
+bool cpu_hoist_fields(struct cpu_lowering *l, struct cpu_kernel *kernel)
+{
+	if (!tally_visit_instructions(kernel->thread, hoist_field, l))
+		return tally_fail(l->error, "out of memory");
+	return cpu_run_passes(l, kernel, kernel->thread, "early-cse");
 }
 
 static bool split_after(LLVMValueRef i, void *data)
@@ -537,13 +544,10 @@ bool cpu_make_regions(struct cpu_lowering *l, struct cpu_kernel *kernel)
 	struct tally_flow flow = {0};
 	bool ok;
 
-	kernel->reason = l->options->coroutines ? "asked for" : check_body(thread);
+	kernel->reason = l->options->coroutines ? "asked for" : cpu_no_regions(thread);
 	if (kernel->reason)
 		return true;
-	if (!tally_visit_instructions(thread, hoist_field, l))
-		return tally_fail(l->error, "out of memory");
-	ok = cpu_run_passes(l, kernel, thread, "early-cse") &&
-	     tally_visit_instructions(thread, split_after, l) &&
+	ok = cpu_hoist_fields(l, kernel) && tally_visit_instructions(thread, split_after, l) &&
 	     tally_flow_open(thread, &cpu_flow_rules, &flow) && tally_flow_diverge(&flow);
 	if (ok && !tally_flow_together(&flow))
 		kernel->reason = "a barrier that threads may not reach together";
