@@ -7,19 +7,9 @@
 
 #include "ir_passes/ir.h"
 
-static int by_address(const void *a, const void *b)
-{
-	LLVMBasicBlockRef x = *(const LLVMBasicBlockRef *)a, y = *(const LLVMBasicBlockRef *)b;
-
-	return (x > y) - (x < y);
-}
-
 size_t tally_flow_index(const struct tally_flow *flow, LLVMBasicBlockRef block)
 {
-	LLVMBasicBlockRef *found =
-		bsearch(&block, flow->blocks, flow->count, sizeof *flow->blocks, by_address);
-
-	return (size_t)(found - flow->blocks);
+	return tally_numbers_find(&flow->numbers, block);
 }
 
 unsigned tally_flow_successors(const struct tally_flow *flow, size_t block)
@@ -175,11 +165,12 @@ bool tally_flow_open(LLVMValueRef function, const struct tally_flow_rules *rules
 	flow->seen = calloc(count, 1);
 	flow->stack = calloc(count * 2 + 1, sizeof *flow->stack);
 	if (!flow->blocks || !flow->meets || !flow->apart || !flow->after || !flow->seen ||
-	    !flow->stack)
+	    !flow->stack || !tally_numbers_open(&flow->numbers, count))
 		return false;
-	TALLY_EACH_BLOCK (function, block)
+	TALLY_EACH_BLOCK (function, block) {
+		tally_numbers_set(&flow->numbers, block, flow->count);
 		flow->blocks[flow->count++] = block;
-	qsort(flow->blocks, flow->count, sizeof(LLVMBasicBlockRef), by_address);
+	}
 	for (size_t b = 0; b < flow->count; b++)
 		flow->meets[b] = rules->meets(flow->blocks[b]);
 	return list_predecessors(flow) && find_post_dominators(flow);
@@ -188,6 +179,7 @@ bool tally_flow_open(LLVMValueRef function, const struct tally_flow_rules *rules
 void tally_flow_close(struct tally_flow *flow)
 {
 	free(flow->blocks);
+	tally_numbers_close(&flow->numbers);
 	free(flow->meets);
 	free(flow->apart);
 	free(flow->after);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ir_passes/numbers.h"
 #include "ir_passes/reach.h"
 
 struct tally_flow;
@@ -37,9 +38,10 @@ struct tally_flow_rules {
 struct tally_flow {
 	LLVMValueRef function;
 	const struct tally_flow_rules *rules;
-	LLVMBasicBlockRef *blocks; /* all of the function, by address */
+	LLVMBasicBlockRef *blocks; /* all of the function, in its order */
 	size_t count;
-	bool *meets;	      /* by the rules */
+	struct tally_numbers numbers; /* places in `blocks` */
+	bool *meets;		      /* by the rules */
 	bool *apart;	      /* some threads may run it while others do not, or more often */
 	size_t *after;	      /* immediate post-dominator; count: the end; TALLY_NOWHERE: none */
 	size_t *from, *preds; /* block b's predecessors: preds[from[b]] to preds[from[b + 1]] */

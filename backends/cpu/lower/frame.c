@@ -11,25 +11,16 @@
 #include "backends/cpu/lower/internal.h"
 
 struct walk {
-	LLVMBasicBlockRef *blocks; /* all of the function, by address */
-	unsigned char *seen;	   /* bit 0: reached, bit 1: reached past a suspension */
+	LLVMBasicBlockRef *blocks; /* all of the function, in its order */
+	struct tally_numbers numbers;
+	unsigned char *seen; /* bit 0: reached, bit 1: reached past a suspension */
 	size_t *stack;
 	size_t count;
 };
 
-static int by_address(const void *a, const void *b)
-{
-	LLVMBasicBlockRef x = *(const LLVMBasicBlockRef *)a, y = *(const LLVMBasicBlockRef *)b;
-
-	return (x > y) - (x < y);
-}
-
 static size_t index_of(const struct walk *walk, LLVMBasicBlockRef block)
 {
-	LLVMBasicBlockRef *found =
-		bsearch(&block, walk->blocks, walk->count, sizeof *walk->blocks, by_address);
-
-	return (size_t)(found - walk->blocks);
+	return tally_numbers_find(&walk->numbers, block);
 }
 
 static bool ends_in_suspension(LLVMBasicBlockRef block)
@@ -152,14 +143,16 @@ bool cpu_keep_values(struct cpu_lowering *l, LLVMValueRef function)
 	walk.blocks = calloc(count, sizeof(LLVMBasicBlockRef));
 	walk.seen = calloc(count, 1);
 	walk.stack = calloc(count * 2 + 1, sizeof *walk.stack);
-	ok = walk.blocks && walk.seen && walk.stack;
+	ok = walk.blocks && walk.seen && walk.stack && tally_numbers_open(&walk.numbers, count);
 	if (ok) {
-		TALLY_EACH_BLOCK (function, block)
+		TALLY_EACH_BLOCK (function, block) {
+			tally_numbers_set(&walk.numbers, block, walk.count);
 			walk.blocks[walk.count++] = block;
-		qsort(walk.blocks, walk.count, sizeof(LLVMBasicBlockRef), by_address);
+		}
 		keep_values(l, function, &walk);
 	}
 	free(walk.blocks);
+	tally_numbers_close(&walk.numbers);
 	free(walk.seen);
 	free(walk.stack);
 	return ok || tally_fail(l->error, "out of memory");

@@ -32,20 +32,14 @@ struct region {
 	struct tally_flow *flow;
 	const struct cpu_context_layout *layout;
 	LLVMValueRef function;
-	LLVMBasicBlockRef *copies; /* by block of the flow; NULL: not in the region */
-	const unsigned *next;	   /* by block of the flow */
-	struct pair *map;	   /* instructions and their copies, sorted by `from` */
+	LLVMBasicBlockRef *copies;    /* by block of the flow; NULL: not in the region */
+	const unsigned *next;	      /* by block of the flow */
+	struct pair *map;	      /* instructions and their copies */
+	struct tally_numbers numbers; /* places in `map` */
 	size_t count;
 	LLVMValueRef *places; /* by slot: here, NULL when the region does not name it */
 	bool *written;	      /* by slot */
 };
-
-static int by_value(const void *a, const void *b)
-{
-	LLVMValueRef x = ((const struct pair *)a)->from, y = ((const struct pair *)b)->from;
-
-	return (x > y) - (x < y);
-}
 
 static LLVMValueRef copy_of(const struct region *r, LLVMValueRef value)
 {
@@ -54,7 +48,7 @@ static LLVMValueRef copy_of(const struct region *r, LLVMValueRef value)
 		[CPU_X] = REGION_X,	      [CPU_Y] = REGION_Y,
 		[CPU_Z] = REGION_Z,	      [CPU_LINEAR] = REGION_LINEAR,
 	};
-	struct pair key = {value, NULL}, *found;
+	size_t found;
 
 	if (LLVMIsAArgument(value)) {
 		for (unsigned p = 0; p < CPU_THREAD_PARAMS; p++)
@@ -64,8 +58,8 @@ static LLVMValueRef copy_of(const struct region *r, LLVMValueRef value)
 	}
 	if (!LLVMIsAInstruction(value))
 		return value;
-	found = bsearch(&key, r->map, r->count, sizeof key, by_value);
-	return found ? found->to : value;
+	found = tally_numbers_find(&r->numbers, value);
+	return found == TALLY_NO_NUMBER ? value : r->map[found].to;
 }
 
 /* The blocks of the region get empty copies. Returns how many instructions they have. */
@@ -196,6 +190,7 @@ static void arrive(struct region *r, LLVMValueRef meet)
 
 static void add_pair(struct region *r, LLVMValueRef from, LLVMValueRef to)
 {
+	tally_numbers_set(&r->numbers, from, r->count);
 	r->map[r->count++] = (struct pair){from, to};
 }
 
@@ -291,7 +286,6 @@ static void copy_blocks(struct region *r)
 		if (r->places[s])
 			add_pair(r, r->layout->slots[s].variable, r->places[s]);
 	pairs = r->map;
-	qsort(pairs, r->count, sizeof *pairs, by_value);
 	for (size_t p = 0; p < r->count; p++) {
 		if (LLVMIsAPHINode(pairs[p].from))
 			connect_phi(r, pairs[p].from, pairs[p].to);
@@ -321,7 +315,7 @@ static bool fill(struct region *r, size_t start)
 	}
 	most = find_blocks(r, start) + r->layout->count;
 	r->map = calloc(most + 1, sizeof *r->map);
-	if (r->map) {
+	if (r->map && tally_numbers_open(&r->numbers, most)) {
 		find_slots(r, named);
 		LLVMPositionBuilderAtEnd(r->l->builder, entry);
 		open_slots(r, named);
@@ -329,7 +323,7 @@ static bool fill(struct region *r, size_t start)
 		copy_blocks(r);
 	}
 	free(named);
-	return r->map != NULL;
+	return r->map && r->numbers.slots;
 }
 
 LLVMValueRef cpu_make_region(struct cpu_lowering *l, struct cpu_kernel *kernel,
@@ -352,5 +346,6 @@ LLVMValueRef cpu_make_region(struct cpu_lowering *l, struct cpu_kernel *kernel,
 	free(r.places);
 	free(r.written);
 	free(r.map);
+	tally_numbers_close(&r.numbers);
 	return ok ? r.function : NULL;
 }
