@@ -20,10 +20,13 @@ enum tally_emit {
 struct tally_lower_options {
 	const char *target; /* one of the lowering's `targets` */
 	enum tally_emit emit;
-	int optimise;	       /* 0 to 3, default 2 */
-	unsigned ptx;	       /* NVIDIA: PTX version as 86 for 8.6; 0: chosen by target */
-	bool stats;	       /* report time per step to stderr */
-	bool coroutines;       /* CPU: all kernels with barriers, for tests and comparisons */
+	int optimise;	 /* 0 to 3, default 2 */
+	unsigned ptx;	 /* NVIDIA: PTX version as 86 for 8.6; 0: chosen by target */
+	bool stats;	 /* report time per step to stderr */
+	bool coroutines; /* CPU: all kernels with barriers, for tests and comparisons */
+	/* NVIDIA: not NULL for one part of a file that backends/cuda/lower/join.h puts together:
+	 * variables are declared only, and this stands behind each name of the part's own. */
+	const char *part;
 	const char *libdevice; /* path of libdevice.10.bc or NULL: look in the usual places */
 	const char *rocm_device_libs; /* folder of ocml.bc …, or NULL: look in the usual places */
 };
@@ -46,14 +49,6 @@ struct tally_lowering {
 extern const struct tally_lowering tally_lowering_cuda, tally_lowering_hip, tally_lowering_cpu;
 
 /* What every lowering does in the same way (backends/lower.c); see each for its use. */
-
-/*
- * Links `text` (textual IR, followed by a NUL, that defines tally.* operations; only those that
- * `module` uses are kept) into `module`, always-inline and discardable. Definitions already present
- * win, so a backend links its own library first and ir_passes/library.ll after it.
- */
-bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
-			      struct tally_error *error);
 
 /* ir_passes/library.ll, copies.ll, integer.ll and rounding.ll: portable bodies of the operations
  * that the backend's own library left open. They use operations that only the backend has: link its

@@ -6,14 +6,12 @@
 
 #include <llvm-c/BitReader.h>
 #include <llvm-c/Core.h>
-#include <llvm-c/IRReader.h>
-#include <llvm-c/Linker.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 
 #include "backends/backend.h"
+#include "backends/library.h"
 #include "base/clock.h"
-#include "base/embed.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
@@ -25,93 +23,21 @@ TALLY_EMBEDDED(tally_copies_ll);
 TALLY_EMBEDDED(tally_narrow_ll);
 TALLY_EMBEDDED(tally_narrow_more_ll);
 
-/* Whether library text defines function `name`: a line that starts with "define" names it. */
-static bool text_defines(const char *text, size_t size, const char *name)
-{
-	char needle[160];
-	const char *from = text, *end = text + size;
-	int length = snprintf(needle, sizeof needle, " @%s(", name);
-
-	if (length <= 0 || (size_t)length >= sizeof needle)
-		return false;
-	while ((from = memmem(from, (size_t)(end - from), needle, (size_t)length))) {
-		const char *line = memrchr(text, '\n', (size_t)(from - text));
-
-		line = line ? line + 1 : text;
-		if (!strncmp(line, "define", 6))
-			return true;
-		from += length;
-	}
-	return false;
-}
-
-static bool library_needed(LLVMModuleRef module, const char *text, size_t size)
-{
-	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !strncmp(tally_name(function), "tally.", 6) &&
-		    text_defines(text, size, tally_name(function)))
-			return true;
-	return false;
-}
-
-/*
- * Links `library` (consumed). Definitions are made linkonce_odr first: the linker then takes only
- * those that `module` declares and what they need, and keeps a definition that is there already.
- */
-static bool link_module(LLVMModuleRef module, LLVMModuleRef library, bool inlined, const char *name,
-			struct tally_error *error)
-{
-	LLVMSetTarget(library, LLVMGetTarget(module));
-	LLVMSetDataLayout(library, LLVMGetDataLayoutStr(module));
-	TALLY_EACH_FUNCTION (library, function) {
-		if (LLVMIsDeclaration(function))
-			continue;
-		LLVMSetLinkage(function, LLVMLinkOnceODRLinkage);
-		if (inlined)
-			tally_add_attribute(function, "alwaysinline", 0);
-	}
-	if (LLVMLinkModules2(module, library))
-		return tally_fail(error, "cannot link %s", name);
-	return true;
-}
-
-bool tally_lower_link_library(LLVMModuleRef module, const char *text, size_t size, const char *name,
-			      struct tally_error *error)
-{
-	LLVMMemoryBufferRef buffer;
-	LLVMModuleRef library;
-	char *message = NULL;
-
-	if (!library_needed(module, text, size))
-		return true;
-	buffer = LLVMCreateMemoryBufferWithMemoryRange(text, size, name, 1);
-	if (LLVMParseIRInContext(LLVMGetModuleContext(module), buffer, &library, &message)) {
-		tally_fail(error, "%s: %s", name, message);
-		LLVMDisposeMessage(message);
-		return false;
-	}
-	return link_module(module, library, true, name, error);
-}
-
 bool tally_lower_link_portable(LLVMModuleRef module, struct tally_error *error)
 {
-	const struct {
-		const char *text, *end, *name;
-	} parts[] = {
-		{tally_guard_ll, tally_guard_ll_end, "guard.ll"},
-		{tally_copies_ll, tally_copies_ll_end, "copies.ll"},
-		{tally_narrow_ll, tally_narrow_ll_end, "narrow.ll"},
-		{tally_library_ll, tally_library_ll_end, "library.ll"},
+	static const struct tally_library libraries[] = {
+		TALLY_LIBRARY(tally_guard_ll, "guard.ll"),
+		TALLY_LIBRARY(tally_copies_ll, "copies.ll"),
+		TALLY_LIBRARY(tally_narrow_ll, "narrow.ll"),
+		TALLY_LIBRARY(tally_library_ll, "library.ll"),
 		/* Behind it: reductions of floats are made of integers', which vendors may have. */
-		{tally_narrow_more_ll, tally_narrow_more_ll_end, "narrow_more.ll"},
-		{tally_integer_ll, tally_integer_ll_end, "integer.ll"},
-		{tally_rounding_ll, tally_rounding_ll_end, "rounding.ll"},
+		TALLY_LIBRARY(tally_narrow_more_ll, "narrow_more.ll"),
+		TALLY_LIBRARY(tally_integer_ll, "integer.ll"),
+		TALLY_LIBRARY(tally_rounding_ll, "rounding.ll"),
 	};
 
-	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
-		if (!tally_lower_link_library(module, parts[k].text,
-					      (size_t)(parts[k].end - parts[k].text), parts[k].name,
-					      error))
+	for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++)
+		if (!tally_lower_link_library(module, &libraries[k], error))
 			return false;
 	return true;
 }
@@ -132,7 +58,7 @@ bool tally_lower_link_bitcode(LLVMModuleRef module, const char *path, struct tal
 		LLVMDisposeMemoryBuffer(buffer);
 		return tally_fail_at(error, path, 0, 0, "is no bitcode that LLVM reads");
 	}
-	return link_module(module, library, false, path, error);
+	return tally_lower_link_module(module, library, false, path, error);
 }
 
 void tally_lower_internalise(LLVMModuleRef module)

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "backends/library.h"
 #include "backends/matrix_body.h"
 #include "ir_passes/contract.h"
 #include "ir_passes/ir.h"
@@ -428,6 +429,7 @@ static bool is_wmma(const struct tally_matrix_form *f)
 
 bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *error)
 {
+	struct tally_library library = {.name = "matrix operations"};
 	struct tally_buffer text = {0};
 	bool all_wmma = false, any = false, ok;
 
@@ -450,9 +452,10 @@ bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *e
 		write_body(&text, f);
 		any = true;
 	}
+	library.text = text.data;
+	library.end = text.data + text.size;
 	ok = text.failed ? tally_fail(error, "out of memory")
-			 : !any || tally_lower_link_library(module, text.data, text.size,
-							    "matrix operations", error);
+			 : !any || tally_lower_link_library(module, &library, error);
 	tally_buffer_free(&text);
 	return ok;
 }

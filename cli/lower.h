@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "backends/backend.h"
+#include "frontend/frontend.h"
 #include "ir_passes/passes.h"
 
 struct lower_options {
@@ -16,6 +17,8 @@ struct lower_options {
 	const char *print_after;
 	struct tally_pass_options passes;
 	struct tally_lower_options lower;
+	bool variants_only; /* what came is written as it came: kernels without a variant go */
+	unsigned jobs;	    /* processes at once */
 	bool list, classify, keep_going, lift;
 	bool opaque;	  /* --transform opaque: machine code, nothing is lifted */
 	unsigned timeout; /* seconds; 0: none */
@@ -27,13 +30,30 @@ struct lower_options {
 bool lower_options_parse(int argc, char **argv, struct lower_options *options, bool *done,
 			 struct tally_error *error);
 
+/*
+ * lower_module.c. A context whose errors go to `error`; a kernel, or a variable that the host can
+ * name; and all that happens to a lifted module: transforms, then `lowering` (NULL: none, its IR is
+ * printed if that was asked for) into `out`.
+ */
+LLVMContextRef lower_context(struct tally_error *error);
+bool lower_holds_something(LLVMModuleRef module);
+bool lower_module(LLVMModuleRef module, struct lower_options *options,
+		  const struct tally_lowering *lowering, struct tally_buffer *out,
+		  struct tally_error *error);
+
+/* lower_parts.c: PTX to PTX in parts, in several processes. `*done` says whether that was a way for
+ * this input; when not, nothing happened. False with the error of the first part that has one. */
+bool lower_in_parts(struct lower_options *options, const struct tally_lowering *lowering,
+		    const struct tally_images *images, const char *path, struct tally_buffer *out,
+		    bool *done, struct tally_error *error);
+
 /* lower_list.c: prints what is inside an input, and which kernels. */
 bool lower_list(const char *path, const void *data, size_t size, struct tally_error *error);
 
 /* lower_keep.c: where the bodies of PTX can stay as they are, appends the text with its variants to
  * `out`; otherwise false, without an error: it goes through IR. */
 bool lower_keep(const struct lower_options *options, const struct tally_lowering *lowering,
-		const struct tally_buffer *input, struct tally_buffer *out);
+		const struct tally_images *images, struct tally_buffer *out);
 
 /* lower_classify.c: prints of each kernel which transforms it takes and what its blocks and warps
  * need of each other. Transforms the module. */

@@ -123,18 +123,11 @@ static bool keep(const struct tally_image *image, const struct lower_options *op
 }
 
 bool lower_keep(const struct lower_options *options, const struct tally_lowering *lowering,
-		const struct tally_buffer *input, struct tally_buffer *out)
+		const struct tally_images *images, struct tally_buffer *out)
 {
-	struct tally_error ignored = {0};
-	struct tally_images images = {0};
-	const struct tally_image *image;
-	bool kept;
+	const struct tally_image *image = NULL;
 
-	if (!is_wanted(options, lowering) ||
-	    !tally_container_read(options->input, input->data, input->size, &images, &ignored))
-		return false;
-	image = tally_frontend_only(&images, options->target);
-	kept = image && image->kind == TALLY_IMAGE_PTX && keep(image, options, lowering, out);
-	tally_images_free(&images);
-	return kept;
+	if (is_wanted(options, lowering))
+		image = tally_frontend_only(images, options->target);
+	return image && image->kind == TALLY_IMAGE_PTX && keep(image, options, lowering, out);
 }

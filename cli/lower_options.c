@@ -2,6 +2,7 @@
 /* tally-lower's command line. */
 #include <getopt.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ enum {
 	OPTION_TIMEOUT,
 	OPTION_PTX_VERSION,
 	OPTION_MEMORY,
+	OPTION_JOBS,
 	OPTION_LIBDEVICE,
 	OPTION_ROCM,
 	OPTION_HELP,
@@ -51,6 +53,7 @@ static const struct option long_options[] = {
 	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
 	{"ptx-version", required_argument, NULL, OPTION_PTX_VERSION},
 	{"memory", required_argument, NULL, OPTION_MEMORY},
+	{"jobs", required_argument, NULL, OPTION_JOBS},
 	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
 	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
 	{"help", no_argument, NULL, OPTION_HELP},
@@ -98,6 +101,10 @@ static void print_help(void)
 	       "  --ptx-version M.N    of PTX to write (6.0 to 9.0); default: the target's oldest\n"
 	       "                       that has what the code needs\n"
 	       "  --memory MIB         give up beyond it (4096 and 256 x INPUT's size; 0: never)\n"
+	       "  --jobs N             lower parts of a large PTX file in N processes; default: "
+	       "one "
+	       "for\n"
+	       "                       each processor\n"
 	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
 	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
 	       "  --help, --version\n"
@@ -216,6 +223,9 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return parse_version(value, &options->lower.ptx, error);
 	case OPTION_MEMORY:
 		return parse_number("--memory", value, 1u << 30, &options->memory, error);
+	case OPTION_JOBS:
+		return parse_number("--jobs", value, 1024, &options->jobs, error) &&
+		       (options->jobs || tally_fail(error, "--jobs: 0 processes do nothing"));
 	case OPTION_LIBDEVICE:
 		options->lower.libdevice = value;
 		return true;
@@ -304,12 +314,20 @@ static bool check(struct lower_options *options, struct tally_error *error)
 	return true;
 }
 
+static unsigned processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof set, &set) ? 1 : (unsigned)CPU_COUNT(&set);
+}
+
 bool lower_options_parse(int argc, char **argv, struct lower_options *options, bool *done,
 			 struct tally_error *error)
 {
 	int option;
 
-	*options = (struct lower_options){.lower.optimise = 2, .memory = LOWER_MEMORY_BY_SIZE};
+	*options = (struct lower_options){
+		.lower.optimise = 2, .memory = LOWER_MEMORY_BY_SIZE, .jobs = processors()};
 	*done = false;
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":o:O:t:", long_options, NULL)) != -1) {

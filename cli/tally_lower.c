@@ -9,159 +9,65 @@
 #include "cli/lower.h"
 #include "cli/targets.h"
 #include "frontend/frontend.h"
-#include "ir_passes/ir.h"
-#include "ir_passes/reach.h"
 
-static const char *name_of(LLVMValueRef value)
+static LLVMModuleRef lift(const struct lower_options *options, const struct tally_images *images,
+			  const char *path, struct tally_error *error)
 {
-	size_t length;
-
-	return LLVMGetValueName2(value, &length);
-}
-
-/* LLVM's own diagnostics while it reads: the first error is ours, warnings are nobody's. */
-static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
-{
-	char *text;
-
-	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError)
-		return;
-	text = LLVMGetDiagInfoDescription(info);
-	text[strcspn(text, "\n")] = '\0';
-	tally_fail(data, "%s", text);
-	LLVMDisposeMessage(text);
-}
-
-/* --keep-going: leaves out the kernels that only another vendor's machines can run. */
-static void drop_locked(LLVMModuleRef module, const char *vendor)
-{
-	struct tally_set keep = {0};
-	bool dropped = false;
-
-	TALLY_EACH_FUNCTION (module, kernel) {
-		const char *own = tally_attribute(kernel, TALLY_ATTR_VENDOR);
-
-		if (!tally_is_kernel(kernel))
-			continue;
-		if (!own || !strcmp(own, vendor)) {
-			tally_reach(&keep, kernel);
-			continue;
-		}
-		dropped = true;
-		fprintf(stderr, "tally-lower: warning: kernel '%s' left out: only %s has '%s'\n",
-			name_of(kernel), own, tally_attribute(kernel, TALLY_ATTR_LOCKED));
-	}
-	TALLY_EACH_GLOBAL (module, global)
-		if (LLVMGetLinkage(global) == LLVMExternalLinkage)
-			tally_reach(&keep, global);
-	if (dropped && !keep.failed)
-		tally_erase_others(module, &keep);
-	tally_set_free(&keep);
-}
-
-static void warn_refused(LLVMModuleRef module, const struct lower_options *options)
-{
-	if (!options->keep_going || !options->passes.transforms)
-		return;
-	TALLY_EACH_FUNCTION (module, kernel) {
-		const char *reason = tally_attribute(kernel, TALLY_ATTR_REFUSE);
-
-		if (tally_is_kernel(kernel) && reason)
-			fprintf(stderr, "tally-lower: warning: kernel '%s' stays whole: %s\n",
-				name_of(kernel), reason);
-	}
-}
-
-/* Something to compile: a kernel, or a variable that the host can name. */
-static bool holds_something(LLVMModuleRef module)
-{
-	TALLY_EACH_FUNCTION (module, function)
-		if (tally_is_kernel(function))
-			return true;
-	TALLY_EACH_GLOBAL (module, global)
-		if (LLVMGetLinkage(global) == LLVMExternalLinkage && !LLVMIsDeclaration(global))
-			return true;
-	return false;
-}
-
-static LLVMModuleRef lift(LLVMContextRef context, const struct lower_options *options,
-			  const struct tally_buffer *input, struct tally_error *error)
-{
-	struct tally_lift_options lift_options = {
-		.file = strcmp(options->input, "-") ? options->input : "<stdin>",
-		.target = options->target,
-		.kernel = options->passes.kernel};
+	struct tally_lift_options lift_options = {.file = path,
+						  .target = options->target,
+						  .kernel = options->passes.kernel,
+						  .verify = options->passes.verify};
 	LLVMModuleRef module;
 
-	lower_step(LOWER_STEP_READ);
-	module = tally_frontend_lift(context, lift_options.file, input->data, input->size,
-				     &lift_options, error);
+	module = tally_frontend_lift_images(lower_context(error), path, images, &lift_options,
+					    error);
 	if (!module)
 		return NULL;
 	tally_lower_stats(&options->lower, "read");
-	if (!holds_something(module)) {
-		tally_fail_at(error, lift_options.file, 0, 0, "holds no kernel");
+	if (!lower_holds_something(module)) {
+		tally_fail_at(error, path, 0, 0, "holds no kernel");
 		return NULL;
 	}
 	return module;
 }
 
-static bool transform(LLVMModuleRef module, struct lower_options *options,
-		      struct tally_error *error)
+static bool compile_whole(struct lower_options *options, const struct tally_lowering *lowering,
+			  const struct tally_images *images, const char *path,
+			  struct tally_buffer *out, struct tally_error *error)
 {
-	lower_step("transforming");
-	if (options->print_after && !strcmp(options->print_after, "lift")) {
-		char *text = LLVMPrintModuleToString(module);
+	LLVMModuleRef module = lift(options, images, path, error);
 
-		fprintf(stderr, "; after lift\n%s", text);
-		LLVMDisposeMessage(text);
-	} else {
-		options->passes.print_after = options->print_after;
-	}
-	if (!tally_passes_run(module, &options->passes, error))
+	if (!module)
 		return false;
-	warn_refused(module, options);
-	tally_lower_stats(&options->lower, "transform");
-	return true;
+	return options->classify ? lower_classify(module, error)
+				 : lower_module(module, options, lowering, out, error);
 }
 
-/* Lifted, transformed, lowered: the bytes to write. */
-static bool compile(struct lower_options *options, const struct tally_buffer *input,
+/* Lifted, transformed, lowered: the bytes to write. The input is freed as soon as it is read. */
+static bool compile(struct lower_options *options, struct tally_buffer *input,
 		    struct tally_buffer *out, struct tally_error *error)
 {
 	const struct tally_lowering *lowering = NULL;
-	LLVMContextRef context = LLVMContextCreate();
-	LLVMModuleRef module;
+	const char *path = strcmp(options->input, "-") ? options->input : "<stdin>";
+	struct tally_images images = {0};
+	bool done = false, ok;
 
-	LLVMContextSetDiagnosticHandler(context, on_diagnostic, error);
 	if (options->target)
 		lowering = tally_lowering_find(options->target, error);
 	tally_lower_stats(&options->lower, NULL);
-	if (lower_keep(options, lowering, input, out)) {
-		if (options->lower.stats)
-			lower_registers(lowering->vendor, &options->lower, out);
-		return !out->failed || tally_fail(error, "out of memory");
-	}
-	module = lift(context, options, input, error);
-	if (!module)
+	if (!tally_container_read(path, input->data, input->size, &images, error))
 		return false;
-	if (options->classify)
-		return lower_classify(module, error);
-	if (lowering && options->keep_going)
-		drop_locked(module, lowering->vendor);
-	if (!transform(module, options, error))
-		return false;
-	lower_step("lowering");
-	if (!lowering) {
-		if (options->lower.emit == TALLY_EMIT_IR)
-			tally_lower_print(module, out);
-		return !tally_failed(error);
-	}
-	if (!lowering->lower(module, &options->lower, out, error) || tally_failed(error))
-		return false;
-	if (options->lower.stats)
+	tally_buffer_free(input);
+	done = lower_keep(options, lowering, &images, out);
+	ok = done || !lowering ||
+	     lower_in_parts(options, lowering, &images, path, out, &done, error);
+	if (!done)
+		ok = compile_whole(options, lowering, &images, path, out, error);
+	tally_images_free(&images);
+	ok &= !out->failed || tally_fail(error, "out of memory");
+	if (ok && lowering && options->lower.stats)
 		lower_registers(lowering->vendor, &options->lower, out);
-	return true;
+	return ok;
 }
 
 static bool is_text(const struct tally_buffer *out)

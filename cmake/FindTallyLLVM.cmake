@@ -20,7 +20,7 @@ target_include_directories(tally_llvm_headers SYSTEM INTERFACE ${TALLY_LLVM_INCL
 
 add_library(tally_llvm_static INTERFACE)
 target_link_libraries(tally_llvm_static INTERFACE tally_llvm_headers -L${TALLY_LLVM_LIB}
-  ${TALLY_LLVM_STATIC_LIBS} -lrt -ldl -lm -lz -lzstd -lstdc++ pthread)
+  ${TALLY_LLVM_STATIC_LIBS} -lrt -ldl -lm -l:libz.a -l:libzstd.a pthread)
 
 add_library(tally_llvm_shared INTERFACE)
 target_link_libraries(tally_llvm_shared INTERFACE tally_llvm_headers -L${TALLY_LLVM_LIB} -lLLVM-22)

@@ -4,6 +4,10 @@
 set(TALLY_WARNINGS -Wall -Wextra -Werror -Wno-unused-parameter -Wstrict-prototypes
     -Wmissing-prototypes -Wshadow -Wvla)
 set(TALLY_SANITIZE_FLAGS "")
+if(TALLY_SANITIZE OR TALLY_FUZZ OR CMAKE_BUILD_TYPE STREQUAL Debug)
+  # Checks of our own work that cost time: in every build that looks for faults.
+  add_compile_definitions(TALLY_CHECKED)
+endif()
 if(TALLY_SANITIZE)
   set(TALLY_SANITIZE_FLAGS -fsanitize=${TALLY_SANITIZE} -fno-omit-frame-pointer
       -fno-sanitize-recover=undefined)

@@ -98,9 +98,10 @@ static void fail_not_liftable(const char *path, const struct tally_images *image
 			    "-emit-llvm");
 }
 
-static LLVMModuleRef lift_image(LLVMContextRef context, const char *path,
-				const struct tally_image *image,
-				const struct tally_lift_options *options, struct tally_error *error)
+LLVMModuleRef tally_frontend_lift_image(LLVMContextRef context, const char *path,
+					const struct tally_image *image,
+					const struct tally_lift_options *options,
+					struct tally_error *error)
 {
 	struct tally_lift_options named = *options;
 	LLVMModuleRef module;
@@ -198,7 +199,7 @@ static LLVMModuleRef lift_with_kernel(LLVMContextRef context, const char *path,
 
 		if (!image)
 			continue;
-		module = lift_image(context, path, image, options, &own);
+		module = tally_frontend_lift_image(context, path, image, options, &own);
 		if (module && has_kernel(module, options->kernel))
 			return module;
 		if (module)
@@ -227,7 +228,7 @@ static LLVMModuleRef lift_all(LLVMContextRef context, const char *path,
 
 		if (!image)
 			continue;
-		module = lift_image(context, path, image, options, error);
+		module = tally_frontend_lift_image(context, path, image, options, error);
 		if (!module) {
 			if (whole)
 				LLVMDisposeModule(whole);
@@ -260,26 +261,33 @@ const struct tally_image *tally_frontend_only(const struct tally_images *images,
 	return choose(images, last, target);
 }
 
+LLVMModuleRef tally_frontend_lift_images(LLVMContextRef context, const char *path,
+					 const struct tally_images *images,
+					 const struct tally_lift_options *options,
+					 struct tally_error *error)
+{
+	unsigned count = count_liftable(images);
+
+	if (!count)
+		fail_not_liftable(path, images, error);
+	else if (count > 1 && options->kernel)
+		return lift_with_kernel(context, path, images, options, error);
+	return count ? lift_all(context, path, images, options, error) : NULL;
+}
+
 LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
 				  size_t size, const struct tally_lift_options *options,
 				  struct tally_error *error)
 {
 	struct tally_error ignored = {0};
 	struct tally_images images;
-	LLVMModuleRef module = NULL;
-	unsigned count;
+	LLVMModuleRef module;
 
 	if (!error)
 		error = &ignored;
 	if (!tally_container_read(path, data, size, &images, error))
 		return NULL;
-	count = count_liftable(&images);
-	if (!count)
-		fail_not_liftable(path, &images, error);
-	else if (count > 1 && options->kernel)
-		module = lift_with_kernel(context, path, &images, options, error);
-	else
-		module = lift_all(context, path, &images, options, error);
+	module = tally_frontend_lift_images(context, path, &images, options, error);
 	tally_images_free(&images);
 	return module;
 }

@@ -54,16 +54,52 @@ bool tally_container_read(const char *path, const void *data, size_t size,
 const struct tally_image *tally_frontend_only(const struct tally_images *images,
 					      const char *target);
 
+/* A piece of a PTX file: whole directives of the module level. */
+struct tally_ptx_segment {
+	const char *from, *to, *line_start; /* line_start: of the line that `from` is in */
+	unsigned line;
+};
+
+/* What is lifted together: some kernels, and the header, variables and functions that they need. */
+struct tally_ptx_part {
+	struct tally_ptx_segment *segments; /* in the file's order */
+	size_t count, bytes;
+};
+
+/* A PTX file in parts. The text has to outlive it. */
+struct tally_ptx_split {
+	struct tally_ptx_part *parts;
+	size_t count;
+	struct tally_ptx_part variables; /* all of the module's variables and no kernel */
+	bool has_variables;
+	const char *version, *target; /* the words behind .version and .target */
+	size_t version_length, target_length;
+	bool plain_target; /* .target names a machine and nothing else */
+	const char *body;  /* what follows the header */
+};
+
 struct tally_lift_options {
 	const char *file;   /* name for messages and debug lines */
 	const char *target; /* what it will be lowered to: chooses among several images */
 	const char *kernel; /* the one that is wanted, or NULL: chooses among several modules */
+	bool verify;	    /* check the IR that PTX became; builds for tests always do */
+	const struct tally_ptx_part *part; /* PTX: only this much of it; NULL: all */
 };
 
 /* frontend/ptx/: PTX text (NUL-terminated, `size` without the NUL) to neutral IR. NULL with a
  * `file:line:col` error. The caller owns the module. */
 LLVMModuleRef tally_ptx_lift(LLVMContextRef context, const char *text, size_t size,
 			     const struct tally_lift_options *options, struct tally_error *error);
+
+/*
+ * frontend/ptx/split.c: cuts PTX into parts of kernels in their order, each with what it needs and,
+ * together with that, of about `bytes` or one kernel; the same text gives the same parts. False for
+ * text that has to be lifted as a whole: a function's address is taken (it must be one and the
+ * same), a function has a .global of its own, there is no kernel, or it is damaged and the lifter
+ * says where. Free it either way.
+ */
+bool tally_ptx_split(struct tally_ptx_split *split, const char *text, size_t size, size_t bytes);
+void tally_ptx_split_free(struct tally_ptx_split *split);
 
 /* frontend/bitcode/: clang's CUDA or HIP device bitcode or textual IR (`text` tells) to neutral IR.
  */
@@ -87,5 +123,17 @@ bool tally_ptx_lift_asm(LLVMModuleRef module, LLVMValueRef call,
 LLVMModuleRef tally_frontend_lift(LLVMContextRef context, const char *path, const void *data,
 				  size_t size, const struct tally_lift_options *options,
 				  struct tally_error *error);
+
+/* The same for a container that was read already. */
+LLVMModuleRef tally_frontend_lift_images(LLVMContextRef context, const char *path,
+					 const struct tally_images *images,
+					 const struct tally_lift_options *options,
+					 struct tally_error *error);
+
+/* One image lifted, its contract verified. NULL with an error. */
+LLVMModuleRef tally_frontend_lift_image(LLVMContextRef context, const char *path,
+					const struct tally_image *image,
+					const struct tally_lift_options *options,
+					struct tally_error *error);
 
 #endif

@@ -45,6 +45,10 @@ extern const struct tally_pass_entry tally_passes[]; /* ends with a NULL name */
 bool tally_passes_run(LLVMModuleRef module, const struct tally_pass_options *options,
 		      struct tally_error *error);
 
+/* After the passes: leaves the variants and what they need, each with its body in it where no other
+ * has it. False when memory ran out. */
+bool tally_keep_variants(LLVMModuleRef module);
+
 /* Parses "slice,guard" (or "none", "") into a set. */
 bool tally_transforms_parse(const char *text, unsigned *set, struct tally_error *error);
 

@@ -22,6 +22,24 @@ void ptx_lexer_start(struct ptx_lexer *lexer, const char *file, const char *text
 	ptx_next(lexer);
 }
 
+static void enter_segment(struct ptx_lexer *lexer, const struct tally_ptx_segment *segment)
+{
+	lexer->at = segment->from;
+	lexer->end = segment->to;
+	lexer->line_start = segment->line_start;
+	lexer->line = segment->line;
+	lexer->next = segment + 1;
+}
+
+void ptx_lexer_start_part(struct ptx_lexer *lexer, const char *file,
+			  const struct tally_ptx_part *part, struct tally_error *error)
+{
+	*lexer = (struct ptx_lexer){.file = file, .error = error};
+	enter_segment(lexer, part->segments);
+	lexer->last = part->segments + part->count;
+	ptx_next(lexer);
+}
+
 bool ptx_syntax(struct ptx_lexer *lexer, const char *format, ...)
 {
 	char message[512];
@@ -238,6 +256,11 @@ void ptx_next(struct ptx_lexer *lexer)
 	struct ptx_token *token = &lexer->token;
 	bool space = skip_space(lexer);
 
+	while (lexer->at >= lexer->end && lexer->next != lexer->last && !lexer->failed) {
+		enter_segment(lexer, lexer->next);
+		skip_space(lexer);
+		space = true;
+	}
 	*token = (struct ptx_token){
 		.kind = PTX_END,
 		.text = lexer->at,

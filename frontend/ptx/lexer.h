@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "frontend/frontend.h"
 
 enum ptx_token_kind {
 	PTX_END,   /* also after an error: every loop over tokens ends by itself */
@@ -36,12 +37,17 @@ struct ptx_lexer {
 	const char *file, *at, *end, *line_start;
 	unsigned line;
 	struct tally_error *error;
+	const struct tally_ptx_segment *next, *last; /* what follows `end`, of a part */
 	bool failed;
 	struct ptx_token token; /* the current one */
 };
 
 void ptx_lexer_start(struct ptx_lexer *lexer, const char *file, const char *text, size_t size,
 		     struct tally_error *error);
+
+/* The same for a part of a text. */
+void ptx_lexer_start_part(struct ptx_lexer *lexer, const char *file,
+			  const struct tally_ptx_part *part, struct tally_error *error);
 
 /* Moves to the next token. */
 void ptx_next(struct ptx_lexer *lexer);

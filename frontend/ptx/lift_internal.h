@@ -9,7 +9,8 @@
 void ptx_lift_start(struct ptx_lift *l, LLVMContextRef context, LLVMModuleRef module);
 void ptx_lift_end(struct ptx_lift *l);
 
-/* Registers to values, integers to pointers, locks to kernels. False with an error. */
-bool ptx_lift_finish(LLVMModuleRef module, struct tally_error *error);
+/* Registers to values, integers to pointers, locks to kernels. `verify`: LLVM's verifier comes
+ * first. False with an error. */
+bool ptx_lift_finish(LLVMModuleRef module, bool verify, struct tally_error *error);
 
 #endif

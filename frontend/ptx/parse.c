@@ -443,12 +443,15 @@ static void start(struct ptx_module *module, const char *file, size_t size)
 }
 
 bool ptx_parse(struct ptx_module *module, const char *file, const char *text, size_t size,
-	       struct tally_error *error)
+	       const struct tally_ptx_part *part, struct tally_error *error)
 {
 	struct ptx_parser p = {.module = module, .rolled = &module->rolled};
 
-	start(module, file, size);
-	ptx_lexer_start(&p.lexer, file, text, size, error);
+	start(module, file, part ? part->bytes : size);
+	if (part)
+		ptx_lexer_start_part(&p.lexer, file, part, error);
+	else
+		ptx_lexer_start(&p.lexer, file, text, size, error);
 	if (!ptx_is_dot(&p, "version"))
 		return ptx_unexpected(&p, "'.version' (is this PTX?)");
 	while (p.lexer.token.kind != PTX_END)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "frontend/frontend.h"
 #include "frontend/ptx/arena.h"
 
 /* Fundamental and packed types (PTX ISA 5.2): name, bits, kind. */
@@ -247,9 +248,10 @@ struct ptx_module {
 	bool rolled; /* .pragma "nounroll" of the whole file */
 };
 
-/* Parses all of a PTX file. False with a `file:line:col` error. Free the module either way. */
+/* Parses all of a PTX file, or `part` of it (NULL: all). False with a `file:line:col` error. Free
+ * the module either way. */
 bool ptx_parse(struct ptx_module *module, const char *file, const char *text, size_t size,
-	       struct tally_error *error);
+	       const struct tally_ptx_part *part, struct tally_error *error);
 
 /*
  * Parses the inside of a function (inline assembly): statements up to the end of the text, into

@@ -14,7 +14,7 @@ int main(int argc, char **argv)
 	struct tally_buffer text = {0};
 	bool quiet = argc == 3 && !strcmp(argv[1], "-q");
 	const char *path = argc > 1 ? argv[argc - 1] : "-";
-	struct tally_lift_options options = {.file = path};
+	struct tally_lift_options options = {.file = path, .verify = true};
 	LLVMContextRef context = LLVMContextCreate();
 	LLVMModuleRef module = NULL;
 	char *ir;

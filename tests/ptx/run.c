@@ -22,7 +22,7 @@ static LLVMModuleRef lift(LLVMContextRef context, const struct ptx_case *cases, 
 {
 	struct tally_buffer text = {0};
 	struct tally_error error = {0};
-	struct tally_lift_options options = {.file = "cases.ptx"};
+	struct tally_lift_options options = {.file = "cases.ptx", .verify = true};
 	LLVMModuleRef module;
 
 	tally_buffer_print(&text,

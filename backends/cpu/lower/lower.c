@@ -19,7 +19,7 @@
 #include <llvm-c/Linker.h>
 
 #include "backends/cpu/lower/internal.h"
-#include "base/embed.h"
+#include "backends/library.h"
 
 TALLY_EMBEDDED(tally_cpu_library);
 TALLY_EMBEDDED(tally_cpu_vector);
@@ -104,17 +104,15 @@ LLVMValueRef cpu_block(struct cpu_lowering *l, LLVMValueRef function)
  * need operations that are ours. */
 static bool link_libraries(struct cpu_lowering *l)
 {
-	size_t size = (size_t)(tally_cpu_library_end - tally_cpu_library);
-	size_t vector = (size_t)(tally_cpu_vector_end - tally_cpu_vector);
+	static const struct tally_library own = TALLY_LIBRARY(tally_cpu_library,
+							      "cpu/lower/library.ll"),
+					  vector = TALLY_LIBRARY(tally_cpu_vector,
+								 "cpu/lower/vector.ll");
 
-	return tally_lower_link_library(l->module, tally_cpu_vector, vector, "cpu/lower/vector.ll",
-					l->error) &&
-	       tally_lower_link_library(l->module, tally_cpu_library, size, "cpu/lower/library.ll",
-					l->error) &&
-	       cpu_resolve_math(l, false) && tally_lower_link_portable(l->module, l->error) &&
-	       tally_lower_link_library(l->module, tally_cpu_library, size, "cpu/lower/library.ll",
-					l->error) &&
-	       cpu_resolve_math(l, true);
+	return tally_lower_link_library(l->module, &vector, l->error) &&
+	       tally_lower_link_library(l->module, &own, l->error) && cpu_resolve_math(l, false) &&
+	       tally_lower_link_portable(l->module, l->error) &&
+	       tally_lower_link_library(l->module, &own, l->error) && cpu_resolve_math(l, true);
 }
 
 static bool check_vendor(struct cpu_lowering *l)

@@ -91,6 +91,10 @@ bool tally_cuda_has_atomic_vectors(LLVMModuleRef module);
  */
 void tally_cuda_options(LLVMModuleRef module, bool ours);
 
+/* Before tally_cuda_select(), for a part of a file (`part` of struct tally_lower_options): makes
+ * variables declarations and puts `suffix` behind the names of what is internal. */
+bool tally_cuda_part(LLVMModuleRef module, const char *suffix, struct tally_error *error);
+
 /*
  * Last, before instructions are selected with `machine` (LLVM's target machine): lowers what LLVM's
  * own pipeline would lower there, and tells LLVM to leave out the optimiser that runs in between.

@@ -7,7 +7,7 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "backends/cuda/lower/cuda_lower.h"
-#include "base/embed.h"
+#include "backends/library.h"
 #include "ir_passes/ir.h"
 
 TALLY_EMBEDDED(tally_cuda_library_ll);
@@ -136,26 +136,21 @@ static bool prepare_kernel(LLVMValueRef kernel, const struct tally_cuda_target *
 static bool link_own(LLVMModuleRef module, const struct tally_cuda_target *target,
 		     struct tally_error *error)
 {
-	const struct {
-		const char *text, *end, *name;
+	static const struct {
+		struct tally_library library;
 		unsigned since;
 	} parts[] = {
-		{tally_cuda_library_ll, tally_cuda_library_ll_end, "cuda/library.ll", 0},
-		{tally_cuda_arithmetic_ll, tally_cuda_arithmetic_ll_end, "cuda/arithmetic.ll", 0},
-		{tally_cuda_library_sm75_ll, tally_cuda_library_sm75_ll_end, "cuda/library_sm75.ll",
-		 75},
+		{TALLY_LIBRARY(tally_cuda_library_ll, "cuda/library.ll"), 0},
+		{TALLY_LIBRARY(tally_cuda_arithmetic_ll, "cuda/arithmetic.ll"), 0},
+		{TALLY_LIBRARY(tally_cuda_library_sm75_ll, "cuda/library_sm75.ll"), 75},
 		/* What is defined already stays: newest first. */
-		{tally_cuda_library_sm90_ll, tally_cuda_library_sm90_ll_end, "cuda/library_sm90.ll",
-		 90},
-		{tally_cuda_library_sm80_ll, tally_cuda_library_sm80_ll_end, "cuda/library_sm80.ll",
-		 80},
+		{TALLY_LIBRARY(tally_cuda_library_sm90_ll, "cuda/library_sm90.ll"), 90},
+		{TALLY_LIBRARY(tally_cuda_library_sm80_ll, "cuda/library_sm80.ll"), 80},
 	};
 
 	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
 		if (target->sm >= parts[k].since &&
-		    !tally_lower_link_library(module, parts[k].text,
-					      (size_t)(parts[k].end - parts[k].text), parts[k].name,
-					      error))
+		    !tally_lower_link_library(module, &parts[k].library, error))
 			return false;
 	return true;
 }
@@ -225,6 +220,8 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 		tally_lower_print(module, out);
 		return true;
 	}
+	if (options->part && !tally_cuda_part(module, options->part, error))
+		return false;
 	if ((options->optimise == 2 &&
 	     (!tally_cuda_shapes(module, error) || !tally_cuda_select(module, machine, error))) ||
 	    !tally_lower_emit(module, machine, false, out, error))

@@ -202,6 +202,10 @@ static void skip_optimiser(void)
 		"-disable-block-placement",
 		/* Within one function ptxas does what these do. */
 		"-disable-machine-cse",
+		"-disable-peephole",
+		"-disable-branch-fold",
+		"-disable-copyprop",
+		"-disable-nvptx-load-store-vectorizer",
 		"-disable-machine-licm",
 		"-disable-early-taildup",
 	};

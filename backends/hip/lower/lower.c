@@ -8,8 +8,8 @@
 #include <llvm-c/TargetMachine.h>
 
 #include "backends/hip/lower/hip_lower.h"
+#include "backends/library.h"
 #include "backends/program.h"
-#include "base/embed.h"
 #include "ir_passes/ir.h"
 
 TALLY_EMBEDDED(tally_hip_library_ll);
@@ -83,27 +83,22 @@ static void set_machine(struct hip_lowering *l)
 static bool link_own(struct hip_lowering *l)
 {
 	const struct part {
-		const char *text, *end, *name;
+		struct tally_library library;
 		bool wanted;
 	} parts[] = {
-		{tally_hip_library_ll, tally_hip_library_ll_end, "hip/library.ll", true},
-		{tally_hip_printf_ll, tally_hip_printf_ll_end, "hip/printf.ll", true},
-		{tally_hip_barriers_ll, tally_hip_barriers_ll_end, "hip/barriers.ll",
-		 l->shape.wave == 32},
-		{tally_hip_lanes_ll, tally_hip_lanes_ll_end, "hip/lanes.ll", l->shape.warp == 32},
-		{tally_hip_wave32_ll, tally_hip_wave32_ll_end, "hip/wave32.ll",
-		 l->shape.wave == 32},
-		{tally_hip_wave64_ll, tally_hip_wave64_ll_end, "hip/wave64.ll",
+		{TALLY_LIBRARY(tally_hip_library_ll, "hip/library.ll"), true},
+		{TALLY_LIBRARY(tally_hip_printf_ll, "hip/printf.ll"), true},
+		{TALLY_LIBRARY(tally_hip_barriers_ll, "hip/barriers.ll"), l->shape.wave == 32},
+		{TALLY_LIBRARY(tally_hip_lanes_ll, "hip/lanes.ll"), l->shape.warp == 32},
+		{TALLY_LIBRARY(tally_hip_wave32_ll, "hip/wave32.ll"), l->shape.wave == 32},
+		{TALLY_LIBRARY(tally_hip_wave64_ll, "hip/wave64.ll"),
 		 l->shape.wave == 64 && l->shape.warp == 32},
-		{tally_hip_warp64_ll, tally_hip_warp64_ll_end, "hip/warp64.ll",
-		 l->shape.warp == 64},
+		{TALLY_LIBRARY(tally_hip_warp64_ll, "hip/warp64.ll"), l->shape.warp == 64},
 	};
 
 	for (size_t k = 0; k < sizeof parts / sizeof *parts; k++)
 		if (parts[k].wanted &&
-		    !tally_lower_link_library(l->module, parts[k].text,
-					      (size_t)(parts[k].end - parts[k].text), parts[k].name,
-					      l->error))
+		    !tally_lower_link_library(l->module, &parts[k].library, l->error))
 			return false;
 	return true;
 }

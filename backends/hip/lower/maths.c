@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "backends/hip/lower/hip_lower.h"
-#include "base/embed.h"
+#include "backends/library.h"
 #include "ir_passes/ir.h"
 
 TALLY_EMBEDDED(tally_hip_maths_ll);
@@ -122,9 +122,9 @@ bool tally_hip_libraries(LLVMModuleRef module, const struct tally_hip_target *ta
 			 const struct tally_hip_shape *shape, const char *folder,
 			 struct tally_error *error)
 {
-	if (!tally_lower_link_library(module, tally_hip_maths_ll,
-				      (size_t)(tally_hip_maths_ll_end - tally_hip_maths_ll),
-				      "hip/maths.ll", error))
+	static const struct tally_library maths = TALLY_LIBRARY(tally_hip_maths_ll, "hip/maths.ll");
+
+	if (!tally_lower_link_library(module, &maths, error))
 		return false;
 	tally_lower_rename_maths(module, ocml_name);
 	for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++)

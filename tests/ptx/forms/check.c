@@ -130,7 +130,7 @@ static void lift(struct check *c, struct form *f)
 	LLVMContextRef context = LLVMContextCreate();
 	struct tally_buffer text = {0};
 	struct tally_error error = {0};
-	struct tally_lift_options options = {.file = "form"};
+	struct tally_lift_options options = {.file = "form", .verify = true};
 	LLVMModuleRef module;
 
 	print_module(c, &text, &f, 1);
