@@ -191,14 +191,16 @@ static uint64_t soonest(const struct form forms[])
 }
 
 /*
- * Whether machine code that does not stop in time is worth its price: its launch may be met at any
- * moment, so as it is half of its duration is left on average, and something that stops no sooner
- * is nothing won.
+ * Whether machine code is worth patching and loading. Not what is short enough as it is. What does
+ * not stop in time either may be met at any moment of its launch, so as it is half of its duration
+ * is left on average, and something that stops no sooner is nothing won.
  */
-static bool worth_it(const struct form forms[], enum tally_level level)
+static bool worth_patching(const struct form forms[], const struct tally_choice_options *o)
 {
-	return level != TALLY_LEVEL_OPAQUE ||
-	       2 * forms[level].usual_ns <= forms[TALLY_LEVEL_GATE].duration_ns;
+	const struct form *whole = &forms[TALLY_LEVEL_GATE], *patched = &forms[TALLY_LEVEL_OPAQUE];
+
+	return !in_time(whole, o) &&
+	       (in_time(patched, o) || 2 * patched->usual_ns <= whole->duration_ns);
 }
 
 /* Of those in time the cheapest; where none is, of those that stop nearly as soon as any. The one
@@ -214,8 +216,7 @@ static enum tally_level best(const struct tally_known *k, const struct tally_cho
 		any |= good[i] = in_time(&forms[i], o);
 	for (enum tally_level i = 0; i < TALLY_LEVELS; i++) {
 		if (!any)
-			good[i] = forms[i].possible && forms[i].usual_ns <= enough &&
-				  worth_it(forms, i);
+			good[i] = forms[i].possible && forms[i].usual_ns <= enough;
 		if (good[i] &&
 		    (cheapest == TALLY_LEVELS || forms[i].cost_ns < forms[cheapest].cost_ns))
 			cheapest = i;
@@ -239,9 +240,7 @@ static enum tally_level explore(const struct tally_known *k, const struct tally_
 	for (enum tally_level i = 0; i < TALLY_LEVELS; i++) {
 		const struct form *f = &forms[i];
 
-		/* What is short enough as it is, is no reason to patch or to load anything. */
 		if (i == chosen || !in_time(f, o) ||
-		    (i == TALLY_LEVEL_OPAQUE && in_time(&forms[TALLY_LEVEL_GATE], o)) ||
 		    f->cost_ns > forms[chosen].cost_ns + forms[chosen].cost_ns / 3)
 			continue;
 		if ((k->level[i].samples < ENOUGH && k->launches < EXPLORE) || (again && i == turn))
@@ -306,6 +305,7 @@ struct tally_decision tally_choose(const struct tally_known *k,
 	for (enum tally_level i = 0; i < TALLY_LEVELS; i++)
 		estimate(k, o, i, &forms[i]);
 	if (tally_known_timed(k)) {
+		forms[TALLY_LEVEL_OPAQUE].possible &= worth_patching(forms, o);
 		level = best(k, o, forms);
 		reason = why(k, o, forms, level);
 		other = explore(k, o, forms, level);

@@ -14,7 +14,7 @@ export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_CPU_WORKERS=2
 # try FAULT ANSWER WORDS: what is on stderr beside that there is no daemon has the words in it, and is one line.
 try() {
 	TRIAL_FAULT=$1 "$TALLY_BUILD/tests/trial_test" "$2" >/dev/null 2>"$scratch/all" || { echo "$1: status $?"; cat "$scratch/all"; exit 1; }
-	grep -v unscheduled "$scratch/all" >"$scratch/err" || true
+	grep "^tally:" "$scratch/all" | grep -v unscheduled >"$scratch/err" || true
 	[ "$(wc -l <"$scratch/err")" = "$([ "$2" = works ] && echo 0 || echo 1)" ] && grep -q "$3" "$scratch/err" "$scratch/lower" || { echo "$1:"; cat "$scratch/err"; exit 1; }
 }
 try none works "cat"
