@@ -16,7 +16,7 @@
 extern char **environ;
 TALLY_EMBEDDED(conformance_refusals); /* refusals.txt */
 
-const char *const forms[FORMS] = {"ptx", "bc", FORM_TEXT};
+const char *const forms[FORMS] = {"ptx", "bc", FORM_TEXT, FORM_AGAIN};
 
 /* What a case of the device needs compiled; GPU targets get the combined variant. The last is for
  * machine code, which only a GPU runs. */
@@ -31,11 +31,16 @@ static const char *transform_for(const char *target)
 								     : "slice,guard";
 }
 
+bool form_is_derived(const char *form)
+{
+	return !strcmp(form, FORM_TEXT) || !strcmp(form, FORM_AGAIN);
+}
+
 bool form_has(const struct options *o, const char *form, const char *transform)
 {
 	if (!strcmp(transform, "opaque"))
 		return o->ptxas && !strcmp(form, "ptx") && !strncmp(o->device_target, "sm_", 3);
-	return strcmp(form, FORM_TEXT) ||
+	return !form_is_derived(form) ||
 	       (strncmp(o->device_target, "sm_", 3) && !strcmp(transform, TEXT_TRANSFORM));
 }
 
@@ -74,17 +79,26 @@ static int run(char *const argv[], const char *log)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* The way of an NVIDIA machine, whose variants hold the text of PTX as it came: that is made first,
- * and is the input of what follows. */
-static bool make_text(const struct options *o, const struct task *t, char input[PATH_MAX],
-		      const char *log)
+/* What an NVIDIA machine would get: that is made first, and is the input of what follows. */
+static bool make_first(const struct options *o, const struct task *t, char input[PATH_MAX],
+		       const char *log)
 {
-	char text[PATH_MAX];
+	char text[PATH_MAX], form[16];
 
-	compile_path(o, t->kernel, "kept", "sm_90", t->transform, text);
-	char *keep[] = {(char *)o->tally_lower, input,	    "--target", "sm_90", "--transform",
-			(char *)t->transform,	"--verify", "-o",	text,	 NULL};
-	bool ok = !run(keep, log);
+	snprintf(form, sizeof form, "%s.first", t->form);
+	compile_path(o, t->kernel, form, "sm_90", t->transform, text);
+	char *first[] = {(char *)o->tally_lower,
+			 input,
+			 "--target",
+			 "sm_90",
+			 "--transform",
+			 (char *)t->transform,
+			 "--verify",
+			 "-o",
+			 text,
+			 !strcmp(t->form, FORM_AGAIN) ? "--lift" : NULL,
+			 NULL};
+	bool ok = !run(first, log);
 	snprintf(input, PATH_MAX, "%s", text);
 	return ok;
 }
@@ -116,15 +130,15 @@ static int perform(const struct options *o, const struct task *t)
 {
 	char input[PATH_MAX], output[PATH_MAX], log[PATH_MAX + 8], second[PATH_MAX + 8];
 
-	bool as_text = !strcmp(t->form, FORM_TEXT);
+	bool derived = form_is_derived(t->form);
 
-	snprintf(input, sizeof input, "%s/%s.%s", o->kernels, t->kernel, as_text ? "ptx" : t->form);
+	snprintf(input, sizeof input, "%s/%s.%s", o->kernels, t->kernel, derived ? "ptx" : t->form);
 	compile_path(o, t->kernel, t->form, t->target, t->transform, output);
 	snprintf(log, sizeof log, "%s.log", output);
 	snprintf(second, sizeof second, "%s.out", output);
 	unlink(log);
 	unlink(output);
-	if (as_text && !make_text(o, t, input, log))
+	if (derived && !make_first(o, t, input, log))
 		return 1;
 	if (!strcmp(t->transform, "opaque")) {
 		snprintf(second, sizeof second, "%s.cubin", output);
@@ -135,7 +149,7 @@ static int perform(const struct options *o, const struct task *t)
 			 "--target",
 			 (char *)t->target,
 			 "--transform",
-			 as_text ? "none" : (char *)t->transform,
+			 derived ? "none" : (char *)t->transform,
 			 "--verify",
 			 "-o",
 			 output,
@@ -291,7 +305,7 @@ bool compile_all(const struct options *o, struct tally_error *error)
 			for (size_t f = 0; f < FORMS; f++) {
 				size_t transforms = o->driver ? DEVICE_TRANSFORMS : 0, targets = 0;
 
-				while (o->targets[targets] && strcmp(forms[f], FORM_TEXT))
+				while (o->targets[targets] && !form_is_derived(forms[f]))
 					targets++;
 				if (count + transforms + targets > capacity) {
 					capacity = 2 * capacity + transforms + targets;

@@ -29,15 +29,17 @@ struct options {
 	bool verbose;
 };
 
-/* The forms in which every kernel comes: "ptx", "bc", and FORM_TEXT: as an NVIDIA machine is given
- * it, PTX whose variants hold the original's text, lowered once more for the device. */
-enum { FORMS = 3 };
+/* The forms in which every kernel comes: "ptx", "bc", and, for other devices than NVIDIA's, what an
+ * NVIDIA machine would be given of "ptx", lowered once more for the device: FORM_TEXT, variants
+ * that hold the original's text; FORM_AGAIN, PTX that went through IR. */
+enum { FORMS = 4 };
 extern const char *const forms[FORMS];
 #define FORM_TEXT      "text"
+#define FORM_AGAIN     "again"
 #define TEXT_TRANSFORM "slice,guard"
-/* Whether a kernel in a form is compiled for a transform: text on the CPU device alone (on a GPU
- * "ptx" is it), in one file with the original; machine code that a guard was put into ("opaque")
- * from "ptx" on an NVIDIA GPU alone, with the original beside it (".cubin" behind the name). */
+bool form_is_derived(const char *form); /* text or again */
+/* Whether a kernel in a form is compiled for a transform: derived ones in one file with the
+ * original. */
 bool form_has(const struct options *o, const char *form, const char *transform);
 
 /* report.c: one line of the result, kept for the table and for JUnit. */

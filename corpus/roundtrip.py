@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """roundtrip.py [--only WORD] [--transform LIST] [--times N]: each file of the corpus through tally-lower and ptxas, beside the
-original through ptxas: lifted and assembled or not, registers, spills, stack, shared memory and SASS instructions of each kernel,
+original through ptxas (with --transform the form that it makes; with --lower --lift also that through IR): lifted and assembled or not, registers, spills, stack, shared memory and SASS instructions of each kernel,
 and the time that tally-lower takes beside ptxas's. Writes build/corpus/roundtrip.json and a page (--page FILE)."""
 
 import argparse
@@ -65,9 +65,11 @@ def round_trip(path, options, folder):
         return row | {"error": "the original: " + text.strip()[:300]}
     before = resources(text)
     count, count_ours = instructions(original), instructions(cubin)
-    for kernel, was in before.items():
-        row["kernels"][kernel] = {"original": was | {"sass": count.get(kernel)},
-                                  "ours": after.get(kernel, {}) | {"sass": count_ours.get(kernel)}}
+    suffix = "$" + "_".join(w for w in ("slice", "guard") if w in options.transform.split(",")) if options.transform else ""
+    for kernel, was in before.items():  # with --transform: the form that it makes; kernels that run whole have none
+        if kernel + suffix in after:
+            row["kernels"][kernel] = {"original": was | {"sass": count.get(kernel)},
+                                      "ours": after[kernel + suffix] | {"sass": count_ours.get(kernel + suffix)}}
     for _ in range(options.times - 1):
         row["lower_s"].append(timed(lower)[2])
         row["ptxas_s"].append(assemble(path, machine, original)[2])

@@ -11,7 +11,7 @@ writes it anew after `ctest -R '^conformance$'`). What the runner does is in the
 
 - **targets**: from PTX and from clang's bitcode, original and transformed kernels are lowered and accepted by the target's own tools (ptxas,
   llvm-readelf with its metadata).
-- **transforms**: from `ptx`, from `bc` and as `text` (PTX whose stoppable form holds the original's text, as NVIDIA's machines get it), the kernel ran whole, in pieces, stopped at block boundaries and while it ran; after each, every block ran once, and all
+- **transforms**: from `ptx`, from `bc` and as what NVIDIA's machines get of PTX, lowered once more (`text`: the stoppable form holds the original's text; `again`: both went through IR), the kernel ran whole, in pieces, stopped at block boundaries and while it ran; after each, every block ran once, and all
   results are equal, bit for bit, to the untransformed run and to the C reference (where the reference is exact; else within its tolerance).
 - `yes` passed; `R` refused by name, and why stands below; `-` is no run: a transform that the kernel does not take.
 """
@@ -58,7 +58,7 @@ def main():
     columns, rows, reasons = read(sys.argv[1])
     gpu_columns, gpu_rows, _ = read(sys.argv[2])
     targets = sorted((c for c in columns if re.match(r"sm_|gfx", c)), key=order)
-    runs = [c for c in columns if c.startswith(("ptx", "bc", "text"))]
+    runs = [c for c in columns if c.startswith(("ptx", "bc", "text", "again"))]
     # Cases that share a kernel are lowered once.
     print(HEAD)
     print("## Targets\n")
@@ -71,7 +71,7 @@ def main():
     print("## Why not\n")
     merged = {}
     for name, column, why in reasons:
-        why = re.sub(r"^(ptx|bc|text): ", "", why)
+        why = re.sub(r"^(ptx|bc|text|again): ", "", why)
         why = re.sub(r"^tally-lower: error: ", "", why)
         why = re.sub(r"target (sm|gfx)\w+", "this target", why)
         why = re.sub(r"\S*/(\w+)\.(ptx|bc|cu):\d+:\d+: error: ", "", why)
