@@ -30,6 +30,8 @@ has "$err" "which program?"
 run 1 "$tally" run --priority soon -- true
 has "$err" "--priority wants high, best-effort or a whole number up to 1000000, not \"soon\""
 run 1 "$tally" run --priority 99999999999 -- true
+run 1 "$tally" run --opaque some -- true
+has "$err" "--opaque wants off, open or all, not \"some\""
 run 1 "$tally" run --priority
 has "$err" "wants a value"
 run 1 "$tally" run --device tpu -- true
@@ -69,6 +71,10 @@ run 0 "$tally" run $cuda --priority -3 --name 'my job' -- sh -c "$show"
 has "$out" "-3|my job|"
 run 0 "$tally" run $cuda --priority best-effort -- /bin/sh -c "$show"
 has "$out" "0|sh|"
+run 0 "$tally" run $cuda --opaque all -- sh -c 'echo "<$TALLY_OPAQUE>"'
+has "$out" "<all>"
+TALLY_OPAQUE=off run 0 "$tally" run $cuda -- sh -c 'echo "<$TALLY_OPAQUE>"'
+has "$out" "<off>"
 libm=$(ls /lib/*/libm.so.6 /usr/lib/libm.so.6 2>/dev/null | head -1)
 LD_PRELOAD=$libm run 0 "$tally" run $cuda -- sh -c "$show"
 has "$out" "|$lib/libtally.so:$libm|"
