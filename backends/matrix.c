@@ -410,6 +410,10 @@ static void write_body(struct tally_buffer *text, const struct tally_matrix_form
 /* Sparse and block-scaled products, the narrowest floats and m8n8k4 on halves have no body here. */
 static bool has_body(const struct tally_matrix_form *f)
 {
+	/* Moves of whole registers have no elements. */
+	if (f->kind == TALLY_MATRIX_LOAD || f->kind == TALLY_MATRIX_STORE ||
+	    f->kind == TALLY_MATRIX_MOVE)
+		return true;
 	return f->kind != TALLY_MATRIX_SPARSE && f->kind != TALLY_MATRIX_QUADS &&
 	       !TALLY_MATRIX_SCALES(f->flags) && types[f->a].bits && types[f->b].bits;
 }
