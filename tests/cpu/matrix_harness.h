@@ -3,6 +3,7 @@
 #ifndef TALLY_TESTS_CPU_MATRIX_HARNESS_H
 #define TALLY_TESTS_CPU_MATRIX_HARNESS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -20,6 +21,16 @@ typedef void matrix_place(unsigned lane, unsigned i, unsigned *row, unsigned *co
  * one warp. */
 void matrix_print_kernel(struct tally_buffer *text, const char *name, const char *signature);
 void matrix_run(const char *text, const uint64_t *in, uint64_t *out);
+
+/* Whether operations have their portable bodies instead of the device's own (harness.h). */
+extern bool cpu_test_portable_matrix;
+
+/* How many forms a test has found; a device may lack some (tests/ptx/device/matrix.c). */
+#ifdef MATRIX_ON_DEVICE
+#define matrix_check_count(count, all) ((void)(count))
+#else
+#define matrix_check_count(count, all) assert_int_equal(count, all)
+#endif
 
 /* Bits of an element; small numbers of every sign that the type has; the bits of one. */
 unsigned matrix_bits_of(unsigned type);

@@ -12,7 +12,6 @@
 #include "ir_passes/contract.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/matrix.h"
-#include "tests/cpu/harness.h"
 #include "tests/cpu/matrix_harness.h"
 
 /* ---- Where the ISA puts element i of a lane's fragment ---- */
@@ -171,7 +170,7 @@ static void products(void **state)
 		check_mma(f, shape);
 		count++;
 	}
-	assert_int_equal(count, cpu_test_portable_matrix ? 82 : 132);
+	matrix_check_count(count, cpu_test_portable_matrix ? 82 : 132);
 }
 
 /* Infinity, NaN, an overflow of f16, and a sum that f32 alone would lose. */
@@ -186,7 +185,9 @@ static void special_values(void **state)
 		{0x7c00, 0xfc00, 0x3c00, 0x3c00, 0, 0x7fffffff}, /* inf - inf */
 		{0x3c00, 0x3c00, 0x3c00, 0x3c00, 0x3f800000, 0x40400000},
 		{0x0001, 0, 0x3c00, 0, 0, 0x33800000}, /* a denormal half is not flushed */
+#ifndef MATRIX_ON_DEVICE /* where the ISA leaves the precision of sums open */
 		{0x7bff, 0xfbff, 0x7bff, 0x7bff, 0x3f800000, 0x3f800000}, /* big terms cancel */
+#endif
 	};
 	struct tally_buffer text = {0};
 	const struct tally_matrix_form *f =
@@ -215,6 +216,7 @@ static void special_values(void **state)
 	tally_buffer_free(&text);
 }
 
+#ifndef MATRIX_ON_DEVICE
 /* movmatrix, ldmatrix and stmatrix, on halves that say where they came from. */
 static void rows(void **state)
 {
@@ -284,13 +286,16 @@ static void rows(void **state)
 		}
 	}
 }
+#endif
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products),
 		cmocka_unit_test(special_values),
+#ifndef MATRIX_ON_DEVICE
 		cmocka_unit_test(rows),
+#endif
 	};
 
 	int failed = cmocka_run_group_tests_name("the device's own", tests, NULL, NULL);

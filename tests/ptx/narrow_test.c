@@ -214,7 +214,6 @@ static void scalar_video(void **state)
 {
 	static const struct ptx_case cases[] = {
 		{"vadd.s32.s32.s32 %r8, %r0.b1, %r1.h1;", 'r', {0xff00, 0x50000}, 4},
-		{"vadd.u32.u32.u32.sat %r8, %r0, %r1;", 'r', {0xffffffff, 1}, 0xffffffff},
 		{"vadd.s32.u32.u32.sat %r8, %r0, %r1;", 'r', {0xffffffff, 1}, 0x7fffffff},
 		{"vsub.u32.u32.u32.sat %r8, %r0, %r1;", 'r', {1, 2}, 0},
 		{"vsub.s32.u32.u32 %r8, %r0, %r1;", 'r', {1, 2}, 0xffffffff},
@@ -231,7 +230,6 @@ static void scalar_video(void **state)
 		{"vshr.s32.s32.u32.clamp %r8, %r0, %r1;", 'r', {0x80000000, 40}, 0xffffffff},
 		{"vshr.u32.u32.u32.wrap %r8, %r0.h1, %r1;", 'r', {0x80000000, 36}, 0x800},
 		{"vmad.s32.s32.s32.shr7 %r8, %r0, %r1, %r2;", 'r', {128, 3, 127}, 3},
-		{"vmad.u32.u32.u32.sat %r8, %r0, %r1, %r2;", 'r', {0xffffffff, 2, 0}, 0xffffffff},
 		{"vmad.u32.u32.u32.po %r8, %r0, %r1, %r2;", 'r', {2, 3, 4}, 11},
 		{"vmad.s32.s32.s32 %r8, -%r0, %r1, %r2;", 'r', {2, 3, 10}, 4},
 		{"vmad.s32.s32.s32 %r8, %r0, %r1, -%r2;", 'r', {2, 3, 4}, 2},
@@ -241,6 +239,19 @@ static void scalar_video(void **state)
 	};
 	PTX_RUN(cases);
 }
+
+#ifndef PTX_ON_DEVICE
+/* Clamped to the largest unsigned number, as the ISA's text says. What ptxas 13.0 makes of these
+ * for sm_90 clamps at zero alone, and an H200 gives 0. */
+static void unsigned_video(void **state)
+{
+	static const struct ptx_case cases[] = {
+		{"vadd.u32.u32.u32.sat %r8, %r0, %r1;", 'r', {0xffffffff, 1}, 0xffffffff},
+		{"vmad.u32.u32.u32.sat %r8, %r0, %r1, %r2;", 'r', {0xffffffff, 2, 0}, 0xffffffff},
+	};
+	PTX_RUN(cases);
+}
+#endif
 
 static void simd_video(void **state)
 {
@@ -270,10 +281,16 @@ static void simd_video(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fp8),		 cmocka_unit_test(fp6_and_fp4),
-		cmocka_unit_test(ue8m0),	 cmocka_unit_test(random_rounding),
-		cmocka_unit_test(tf32_and_pack), cmocka_unit_test(scalar_video),
+		cmocka_unit_test(fp8),
+		cmocka_unit_test(fp6_and_fp4),
+		cmocka_unit_test(ue8m0),
+		cmocka_unit_test(random_rounding),
+		cmocka_unit_test(tf32_and_pack),
+		cmocka_unit_test(scalar_video),
 		cmocka_unit_test(simd_video),
+#ifndef PTX_ON_DEVICE
+		cmocka_unit_test(unsigned_video),
+#endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

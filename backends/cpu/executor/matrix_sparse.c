@@ -5,11 +5,26 @@
  */
 #include "backends/cpu/executor/matrix.h"
 
+/* The lane and the bit where the four bits of a row's chunk stand, see below. */
+static unsigned metadata_place(const struct tally_matrix_form *f, unsigned row, unsigned chunk,
+			       unsigned chunks, unsigned *bit)
+{
+	bool narrow = tally_cpu_element_bits(f->a) <= 8;
+	unsigned in_lane = narrow ? 8 : 4, per_half = narrow ? 2 : 1;
+	unsigned holders = chunks * per_half / in_lane; /* lanes of the group that hold any */
+
+	*bit = chunk % in_lane * 4 + (narrow ? 0 : row / 8 * 16);
+	return row % 8 * 4 + TALLY_MATRIX_SELECTOR(f->flags) * holders +
+	       chunk / in_lane * per_half + (narrow ? row / 8 : 0);
+}
+
 /*
- * Metadata of mma.sp (PTX ISA 9.7.14.6.1): four bits for each 4 columns of a row, the places of the
- * two elements that are there; for 8 columns of nibbles, those of two pairs; for 2 columns of tf32,
- * that of one, twice as large. A lane has 16 bits for row `group` and, above them, 16 for row group
- * + 8; one, two or four lanes of the group's hold a row's, as the selector says.
+ * Metadata of mma.sp (PTX ISA 9.7.14.6): four bits for each chunk of 4 columns of a row, the places
+ * of the two elements that are there; for 8 columns of nibbles, those of two pairs; for 2 columns
+ * of tf32, that of one, twice as large. Of elements of 16 and 32 bits a lane has four chunks of row
+ * `group` and, above them, four of row group + 8; of narrower ones eight chunks of one row, lanes
+ * of even number those of row `group`, of odd number those of row group + 8. The selector says
+ * which of the group's lanes begin.
  */
 void tally_cpu_spread(const struct tally_matrix_form *f, tally_cpu_lanes lanes, unsigned at,
 		      const union tally_cpu_element *packed, union tally_cpu_element *a,
@@ -17,17 +32,15 @@ void tally_cpu_spread(const struct tally_matrix_form *f, tally_cpu_lanes lanes, 
 {
 	unsigned bits = tally_cpu_element_bits(f->a);
 	unsigned chunk = bits == 32 ? 2 : bits == 4 ? 8 : 4, half = chunk / 2;
-	unsigned per_lane = chunk * 4, holders = f->k / per_lane;
 
 	for (unsigned i = 0; i < f->m * f->k; i++)
 		absent[i] = true;
 	for (unsigned i = 0; i < f->m * f->k / 2u; i++) {
-		unsigned row = i / (f->k / 2), column = i % (f->k / 2);
+		unsigned row = i / (f->k / 2), column = i % (f->k / 2), bit;
 		unsigned first = column / half * chunk, which = column % half;
-		unsigned lane =
-			row % 8 * 4 + TALLY_MATRIX_SELECTOR(f->flags) * holders + first / per_lane;
+		unsigned lane = metadata_place(f, row, first / chunk, f->k / chunk, &bit);
 		uint64_t word = lanes[lane] ? lanes[lane]->source[at] : 0;
-		unsigned four = word >> (row / 8 * 16 + first / chunk % 4 * 4) & 15;
+		unsigned four = word >> bit & 15;
 		unsigned place = chunk == 2   ? (four & 3) / 2
 				 : chunk == 4 ? four >> 2 * which & 3
 					      : (four >> which / 2 * 2 & 3) * 2 + which % 2;

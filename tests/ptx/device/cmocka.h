@@ -13,7 +13,15 @@ struct CMUnitTest {
 extern size_t device_wrong;
 
 #define cmocka_unit_test(function)    {#function, function}
-#define assert_int_equal(value, zero) ((void)(device_wrong += (size_t)(value) - (zero)))
+#define assert_int_equal(value, zero) ((void)(device_wrong += (value) != (zero)))
+#define assert_non_null(pointer)      ((void)(device_wrong += !(pointer)))
+#define fail_msg(...)                                                                              \
+	do {                                                                                       \
+		device_wrong++;                                                                    \
+		fprintf(stderr, __VA_ARGS__);                                                      \
+		fprintf(stderr, "\n");                                                             \
+		return;                                                                            \
+	} while (0)
 
 static inline int run_tests(const struct CMUnitTest *tests, size_t count)
 {
@@ -26,6 +34,8 @@ static inline int run_tests(const struct CMUnitTest *tests, size_t count)
 	return device_wrong != 0;
 }
 
+#define cmocka_run_group_tests_name(name, tests, setup, teardown)                                  \
+	cmocka_run_group_tests(tests, setup, teardown)
 #define cmocka_run_group_tests(tests, setup, teardown)                                             \
 	run_tests(tests, sizeof(tests) / sizeof *(tests))
 

@@ -79,8 +79,8 @@ static CUmodule load(const struct ptx_case *cases, size_t from, size_t to)
 	struct tally_buffer text = {0};
 	CUmodule module = NULL;
 
-	tally_buffer_print(&text, ".version 8.0\n.target sm_90\n.address_size 64\n"
-				  ".shared .align 8 .b8 pool[64];\n");
+	tally_buffer_print(&text, ".version 8.6\n.target sm_90\n.address_size 64\n"
+				  ".shared .align 16 .b8 pool[64];\n");
 	for (size_t i = from; i < to; i++)
 		ptx_write_kernel(&text, i, &cases[i]);
 	if (driver.cuModuleLoadData(&module, text.data) != CUDA_SUCCESS)
