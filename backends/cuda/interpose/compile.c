@@ -215,18 +215,38 @@ static bool take_code(struct job *job)
 	return taken;
 }
 
+/* The device of the context from which the job was asked for; NULL: the context has ended. */
+static struct tally_device *device_of(const struct job *job)
+{
+	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
+		const struct tally_context *c;
+
+		tally_lock(d);
+		for (c = d->contexts; c && c->handle != job->current; c = c->next)
+			;
+		tally_unlock(d);
+		if (c)
+			return d;
+	}
+	return NULL;
+}
+
 /* Loading takes the driver's time, and the device's: not while somebody more urgent is active. */
 static void wait_for_gate(const struct job *job)
 {
-	struct tally_device *d;
-	CUcontext popped;
-	CUdevice ordinal;
+	struct tally_device *d = job->opaque ? device_of(job) : NULL;
 
-	if (!job->opaque || TALLY_DRIVER(cuCtxPushCurrent_v2)(job->current))
-		return;
-	if (!TALLY_DRIVER(cuCtxGetDevice)(&ordinal) && (d = tally_device_of(ordinal)))
+	if (d)
 		tally_gate_pass(d);
-	TALLY_DRIVER(cuCtxPopCurrent_v2)(&popped);
+}
+
+/* Nobody is left who asked: whoever asks next will be told. */
+static void ask_again(const struct job *job)
+{
+	pthread_mutex_lock(&publish_lock);
+	if (!atomic_load(&job->cancelled))
+		tally_module_is(job->module, TALLY_MODULE_MACHINE_CODE, TALLY_WHY_NONE);
+	pthread_mutex_unlock(&publish_lock);
 }
 
 static void compile(struct job *job)
@@ -238,6 +258,10 @@ static void compile(struct job *job)
 	void *image = NULL;
 	size_t size;
 
+	if (job->opaque && !device_of(job)) {
+		ask_again(job);
+		return;
+	}
 	if (job->opaque && !tally_opaque_works(job->current, job->target)) {
 		give_up(job, TALLY_WHY_SELF_TEST);
 		return;
