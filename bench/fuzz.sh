@@ -5,9 +5,9 @@
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 program=$root/build-fuzz/bin/tally-fuzz minutes=1 jobs=$(nproc) out=$root/build-fuzz/found targets=()
-all=(ptx asm container ir image report profiles store wire)
+all=(ptx asm code container ir image report sass profiles store wire)
 # Who gets the processes that are left when every target has one, in this order.
-weighty=(ptx container ptx asm ir ptx report)
+weighty=(code ptx container code ptx asm ir ptx report)
 
 usage() {
 	cat <<'END'
@@ -37,7 +37,7 @@ done
 seconds=$(awk "BEGIN { print int($minutes * 60) }")
 [ "$seconds" -ge 1 ] && [ "$jobs" -ge 1 ] || { usage >&2; exit 2; }
 mkdir -p "$out" || exit 2
-export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_stack_use_after_return=0}
+export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_stack_use_after_return=0:alloc_dealloc_mismatch=0}
 export TALLY_FUZZ_TARGET
 
 # Where processes may not be traced there is no looking for leaks.

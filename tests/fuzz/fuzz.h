@@ -16,6 +16,7 @@
 #define FUZZ_TARGETS(X)                                                                            \
 	X(ptx, "PTX text: lifted, made stoppable, verified")                                       \
 	X(asm, "inline PTX of bitcode")                                                            \
+	X(code, "kernels made of bytes: lowered for every vendor, and run in every way")           \
 	X(container, "fatbins, offload bundles, ELF files, wrapped bitcode, LZ4, ZSTD")            \
 	X(ir, "clang's IR, as text or bitcode that LLVM itself reads and verifies")                \
 	X(image, "what a driver API is given, looked at inside the program")                       \
@@ -59,6 +60,11 @@ struct fuzz_input {
 	size_t size;
 };
 bool fuzz_take(struct fuzz_input *input, void *to, size_t size);
+
+/* Appends a PTX kernel `k(in, out, sums)` for blocks of 64 threads that does what the bytes say
+ * (make_kernel.c): valid, without races, and it ends. */
+struct tally_buffer;
+void fuzz_make_kernel(struct fuzz_input *input, struct tally_buffer *text);
 
 /* Aborts when a failure has no reason, or a success has one. */
 struct tally_error;

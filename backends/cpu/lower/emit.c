@@ -43,7 +43,7 @@ bool cpu_create_machine(struct cpu_lowering *l)
 
 	pthread_once(&once, initialise);
 	snprintf(features, sizeof features, "%s%s", host_features,
-		 *host_features ? WITHOUT : WITHOUT + 1);
+		 *host_features ? WITHOUT : &WITHOUT[1]);
 	if (LLVMGetTargetFromTriple(triple, &target, &message)) {
 		tally_fail(l->error, "LLVM has no x86-64 target: %s", message);
 		LLVMDisposeMessage(message);

@@ -181,8 +181,8 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
 static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce",
 	"nvvm-reflect,always-inline,globaldce,default<O1>",
-	"nvvm-reflect,always-inline,globaldce,function(sroa,"
-	"instcombine<no-verify-fixpoint>,infer-address-spaces,simplifycfg)",
+	("nvvm-reflect,always-inline,globaldce,function(sroa,"
+	 "instcombine<no-verify-fixpoint>,infer-address-spaces,simplifycfg)"),
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
 
