@@ -226,13 +226,31 @@ static LLVMModuleRef parse(const struct index *x, LLVMContextRef context, const 
 	return module;
 }
 
+/* LLVM numbers what has no name when it emits it, and may give one number twice. */
+static void name_unnamed(LLVMModuleRef library)
+{
+	static const char name[] = "tally.unnamed";
+
+	TALLY_EACH_FUNCTION (library, function)
+		if (!*tally_name(function)) {
+			LLVMSetValueName2(function, name, strlen(name));
+			LLVMSetLinkage(function, LLVMInternalLinkage);
+		}
+	TALLY_EACH_GLOBAL (library, global)
+		if (!*tally_name(global)) {
+			LLVMSetValueName2(global, name, strlen(name));
+			LLVMSetLinkage(global, LLVMInternalLinkage);
+		}
+}
+
 bool tally_lower_link_module(LLVMModuleRef module, LLVMModuleRef library, bool inlined,
 			     const char *name, struct tally_error *error)
 {
 	LLVMSetTarget(library, LLVMGetTarget(module));
 	LLVMSetDataLayout(library, LLVMGetDataLayoutStr(module));
+	name_unnamed(library);
 	TALLY_EACH_FUNCTION (library, function) {
-		if (LLVMIsDeclaration(function))
+		if (LLVMIsDeclaration(function) || LLVMGetLinkage(function) == LLVMInternalLinkage)
 			continue;
 		LLVMSetLinkage(function, LLVMLinkOnceODRLinkage);
 		if (inlined)

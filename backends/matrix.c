@@ -21,7 +21,7 @@
 #include "ir_passes/contract.h"
 #include "ir_passes/ir.h"
 
-enum { MAX_SLOTS = 8 };
+enum { MAX_SLOTS = 8, MOST_INLINED = 4 };
 
 static const struct {
 	uint8_t bits;
@@ -431,6 +431,24 @@ static bool is_wmma(const struct tally_matrix_form *f)
 	return f->kind >= TALLY_MATRIX_WMMA && f->kind <= TALLY_MATRIX_WMMA_D;
 }
 
+/* A body is some hundred instructions: with many calls it stays a function. */
+static void keep_long(LLVMModuleRef module)
+{
+	TALLY_EACH_FUNCTION (module, function) {
+		unsigned calls = 0;
+
+		if (LLVMIsDeclaration(function) || !tally_matrix_find(tally_name(function), NULL))
+			continue;
+		TALLY_EACH_USE (function, use)
+			calls++;
+		if (calls <= MOST_INLINED)
+			continue;
+		LLVMRemoveEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex,
+					       LLVMGetEnumAttributeKindForName("alwaysinline", 12));
+		tally_add_attribute(function, "noinline", 0);
+	}
+}
+
 bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *error)
 {
 	struct tally_library library = {.name = "matrix operations"};
@@ -460,6 +478,8 @@ bool tally_lower_matrix(LLVMModuleRef module, unsigned sm, struct tally_error *e
 	library.end = text.data + text.size;
 	ok = text.failed ? tally_fail(error, "out of memory")
 			 : !any || tally_lower_link_library(module, &library, error);
+	if (ok && any)
+		keep_long(module);
 	tally_buffer_free(&text);
 	return ok;
 }

@@ -65,6 +65,15 @@ bool lower_opaque(const struct lower_options *options, const struct tally_buffer
 		  struct tally_buffer *out, struct tally_error *error);
 
 /*
+ * lower_left_out.c: lowers `module` (consumed) into `out`; where the target refuses it, without the
+ * kernels that it refuses, each with a warning. False with the error where none is left. `error` is
+ * the one that LLVM's diagnostics of the context go to.
+ */
+bool lower_keep_going(LLVMModuleRef module, const struct tally_lowering *lowering,
+		      const struct tally_lower_options *options, struct tally_buffer *out,
+		      struct tally_error *error);
+
+/*
  * lower_crash.c: from here on a crash inside LLVM, LLVM's own fatal errors and running longer than
  * `timeout` seconds (0: for ever) end the process with one line and status 1. `input` is named in
  * the line. lower_step() says what is being done, for that line.

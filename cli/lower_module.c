@@ -119,6 +119,8 @@ bool lower_module(LLVMModuleRef module, struct lower_options *options,
 	if (options->variants_only && !LLVMGetFirstFunction(module))
 		return true; /* all kernels stay whole */
 	lower_step("lowering");
+	if (lowering && options->keep_going)
+		return lower_keep_going(module, lowering, &options->lower, out, error);
 	if (lowering)
 		return lowering->lower(module, &options->lower, out, error) && !tally_failed(error);
 	if (options->lower.emit == TALLY_EMIT_IR)

@@ -86,7 +86,7 @@ static void print_help(void)
 	      "  --classify           show which transforms each kernel takes, and why not others\n"
 	      "  --keep-going         a kernel that cannot be transformed stays whole, one that "
 	      "is\n"
-	      "                       locked to another vendor is left out, each with a warning\n"
+	      "                       refused by the target is left out, each with a warning\n"
 	      "  --print-after PASS   the IR after a pass (lift, ",
 	      stdout);
 	for (const struct tally_pass_entry *pass = tally_passes; pass->name; pass++)

@@ -50,6 +50,53 @@
 #define COUNTS(name, op)  COUNT(name, op, "_u8", "cc", "i8"), COUNT(name, op, "_u16", "ss", "i16"), \
 	COUNT(name, op, "_u32", "ii", "i32"), COUNT(name, op, "_u64", "ll", "i64")
 
+#define FDOT2                                                                     \
+	"%a0 = extractelement <2 x half> %a, i32 0 %a1 = extractelement <2 x half> %a, i32 1 %b0 = extractelement <2 x half> %b, i32 0 %b1 = extractelement <2 x half> %b, i32 1 " \
+	"%x0 = fpext half %a0 to float %x1 = fpext half %a1 to float %y0 = fpext half %b0 to float %y1 = fpext half %b1 to float " \
+	"%p = call float @llvm.fma.f32(float %x0, float %y0, float %c) %q = call float @llvm.fma.f32(float %x1, float %y1, float %p) " \
+	"%m = call float @llvm.maxnum.f32(float %q, float 0.0) %n = call float @llvm.minnum.f32(float %m, float 1.0) %r = select i1 %d, float %n, float %q"
+
+/* Dot products, added to c in 64 bits and, where d asks for it, clamped. */
+#define PRODUCT2(n, ext)                                                                          \
+	"%a" n " = extractelement <2 x i16> %a, i32 " n " %x" n " = " ext " i16 %a" n " to i64 "  \
+	"%b" n " = extractelement <2 x i16> %b, i32 " n " %y" n " = " ext " i16 %b" n " to i64 "  \
+	"%m" n " = mul i64 %x" n ", %y" n " "
+#define PRODUCT4(n, ext)                                                                          \
+	"%a" n " = extractelement <4 x i8> %a, i32 " n " %x" n " = " ext " i8 %a" n " to i64 "    \
+	"%b" n " = extractelement <4 x i8> %b, i32 " n " %y" n " = " ext " i8 %b" n " to i64 "    \
+	"%m" n " = mul i64 %x" n ", %y" n " "
+#define PRODUCT8(n, up, ext, down)                                                                \
+	"%a" n " = shl i32 %a, " up " %c" n " = " down " i32 %a" n ", 28 %x" n " = " ext " i32 %c" n " to i64 " \
+	"%b" n " = shl i32 %b, " up " %e" n " = " down " i32 %b" n ", 28 %y" n " = " ext " i32 %e" n " to i64 " \
+	"%m" n " = mul i64 %x" n ", %y" n " "
+#define PLUS(n, before)  "%s" n " = add i64 %s" before ", %m" n " "
+#define FROM_C(ext)      "%sc = " ext " i32 %c to i64 "
+#define CLAMP_s(last)                                                                             \
+	"%lo = call i64 @llvm.smin.i64(i64 %s" last ", i64 2147483647) %hi = call i64 @llvm.smax.i64(i64 %lo, i64 -2147483648) " \
+	"%q = select i1 %d, i64 %hi, i64 %s" last " %r = trunc i64 %q to i32"
+#define CLAMP_u(last)                                                                             \
+	"%lo = call i64 @llvm.umin.i64(i64 %s" last ", i64 4294967295) %q = select i1 %d, i64 %lo, i64 %s" last " %r = trunc i64 %q to i32"
+#define DOTS(sign, ext, down)                                                                     \
+	{O #sign "dot2", "iIIib", FROM_C(ext) PRODUCT2("0", ext) PRODUCT2("1", ext) PLUS("0", "c") PLUS("1", "0") CLAMP_##sign("1")}, \
+	{O #sign "dot4", "iBBib", FROM_C(ext) PRODUCT4("0", ext) PRODUCT4("1", ext) PRODUCT4("2", ext) PRODUCT4("3", ext) \
+	 PLUS("0", "c") PLUS("1", "0") PLUS("2", "1") PLUS("3", "2") CLAMP_##sign("3")},          \
+	{O #sign "dot8", "iiiib", FROM_C(ext) PRODUCT8("0", "28", ext, down) PRODUCT8("1", "24", ext, down) PRODUCT8("2", "20", ext, down) \
+	 PRODUCT8("3", "16", ext, down) PRODUCT8("4", "12", ext, down) PRODUCT8("5", "8", ext, down) PRODUCT8("6", "4", ext, down) \
+	 PRODUCT8("7", "0", ext, down) PLUS("0", "c") PLUS("1", "0") PLUS("2", "1") PLUS("3", "2") PLUS("4", "3") PLUS("5", "4") \
+	 PLUS("6", "5") PLUS("7", "6") CLAMP_##sign("7")}
+
+/* A reduction over the block, bit by bit; where all threads bring 0 or 1, as HIP's headers do, by
+ * the one barrier that is made for it. `barrier` gives %c of %t, of type `type`. */
+#define WGRED(name, barrier)                                                                      \
+	{O "wgred_" name "_i32", "ii",                                                            \
+	 "%big = icmp ugt i32 %a, 1 %some = call i1 @tally.barrier.or(i32 0, i32 0, i1 %big) "    \
+	 "%bits = select i1 %some, i32 32, i32 1 br label %loop\n"                                \
+	 "loop:\n%k = phi i32 [ 0, %0 ], [ %k1, %loop ] %s = phi i32 [ 0, %0 ], [ %s1, %loop ] "  \
+	 "%v = lshr i32 %a, %k %t = trunc i32 %v to i1 " barrier " %u = shl i32 %c, %k "          \
+	 "%s1 = add i32 %s, %u %k1 = add i32 %k, 1 %m = icmp ult i32 %k1, %bits br i1 %m, label %loop, label %out\n" \
+	 "out:\n%r = add i32 %s1, 0"}
+#define TRUTH(op)  "%p = call i1 @tally.barrier." op "(i32 0, i32 0, i1 %t) %c = zext i1 %p to i32"
+
 /* Nothing to do: hints to the scheduler of one machine. */
 #define HINT(name, code)  {A name, code, ""}
 
@@ -80,7 +127,10 @@ static const struct bitcode_mapping rows[] = {
 	{A "s.memtime", "l", "tally.clock"}, {A "s.memrealtime", "l", "tally.global.timer"},
 	{O "memtime_u64", "l", "tally.clock"}, {O "memrealtime_u64", "l", "tally.global.timer"},
 
+	WGRED("add", "%c = call i32 @tally.barrier.popc(i32 0, i32 0, i1 %t)"), WGRED("and", TRUTH("and")), WGRED("or", TRUTH("or")),
+
 	/* Memory. */
+	{O "atomic_add_noret_f32", "vpf", "%x = atomicrmw fadd ptr %a, float %b syncscope(\"device\") monotonic, align 4"},
 	{A "is.shared", "bp", "tally.is.shared"}, {A "is.private", "bp", "tally.is.local"},
 	{O "is_local_addr", "bp", "tally.is.shared"}, {O "is_private_addr", "bp", "tally.is.local"},
 	{O "to_global", "Gp", "%r = addrspacecast ptr %a to ptr addrspace(1)"},
@@ -105,10 +155,7 @@ static const struct bitcode_mapping rows[] = {
 	{A "fmed3.f32", "ffff", MEDIAN("float", "f32", "maxnum", "minnum")}, {A "fmed3.f16", "hhhh", MEDIAN("half", "f16", "maxnum", "minnum")},
 	{A "fmul.legacy", "fff", "%x = fcmp oeq float %a, 0.0 %y = fcmp oeq float %b, 0.0 %z = or i1 %x, %y %m = fmul float %a, %b %r = select i1 %z, float 0.0, float %m"},
 	{A "cvt.pkrtz", "Hff", "%x = call half @tally.cvt.rz.f16.f32(float %a) %y = call half @tally.cvt.rz.f16.f32(float %b) %v = insertelement <2 x half> undef, half %x, i32 0 %r = insertelement <2 x half> %v, half %y, i32 1"},
-	{A "fdot2", "fHHfb", "%a0 = extractelement <2 x half> %a, i32 0 %a1 = extractelement <2 x half> %a, i32 1 %b0 = extractelement <2 x half> %b, i32 0 %b1 = extractelement <2 x half> %b, i32 1 "
-	 "%x0 = fpext half %a0 to float %x1 = fpext half %a1 to float %y0 = fpext half %b0 to float %y1 = fpext half %b1 to float "
-	 "%p = call float @llvm.fma.f32(float %x0, float %y0, float %c) %q = call float @llvm.fma.f32(float %x1, float %y1, float %p) "
-	 "%m = call float @llvm.maxnum.f32(float %q, float 0.0) %n = call float @llvm.minnum.f32(float %m, float 1.0) %r = select i1 %d, float %n, float %q"},
+	{A "fdot2", "fHHfb", FDOT2}, {O "fdot2", "fHHfb", FDOT2}, DOTS(s, "sext", "ashr"), DOTS(u, "zext", "lshr"),
 
 	/* Integers. */
 	{A "ubfe.i32", "iiii", "%p = and i32 %b, 31 %w = and i32 %c, 31 %x = lshr i32 %a, %p %m = shl i32 1, %w %n = sub i32 %m, 1 %r = and i32 %x, %n"},

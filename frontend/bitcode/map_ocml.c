@@ -86,7 +86,30 @@
 #define MAGS(name, cmp, pick)                                                                     \
 	MAG(name, "fff", "float", "f32", cmp, pick), MAG(name, "ddd", "double", "f64", cmp, pick), MAG(name, "hhh", "half", "f16", cmp, pick)
 
+/* Arithmetic in every direction: OpenCL's rte rtn rtp rtz are the contract's nearest, rm, rp, rz. */
+#define ROUNDED(op, code, im)                                                                     \
+	{OCML op "_rtn_" im, code, "tally.round." op ".rm." im}, {OCML op "_rtp_" im, code, "tally.round." op ".rp." im}, \
+	{OCML op "_rtz_" im, code, "tally.round." op ".rz." im}
+#define DIRECTED2(op, inst)                                                                       \
+	{OCML op "_rte_f32", "fff", "%r = " inst " float %a, %b"}, ROUNDED(op, "fff", "f32"),      \
+	{OCML op "_rte_f64", "ddd", "%r = " inst " double %a, %b"}, ROUNDED(op, "ddd", "f64")
+/* A test of each half: all ones where it holds. */
+#define CLASS2(name, mask)                                                                        \
+	{OCML name "_2f16", "IH", "%t = call <2 x i1> @llvm.is.fpclass.v2f16(<2 x half> %a, i32 " mask ") %r = sext <2 x i1> %t to <2 x i16>"}
+
 static const struct bitcode_mapping rows[] = {
+	DIRECTED2("add", "fadd"), DIRECTED2("sub", "fsub"), DIRECTED2("mul", "fmul"), DIRECTED2("div", "fdiv"),
+	{OCML "fma_rte_f32", "ffff", "llvm.fma.f32"}, ROUNDED("fma", "ffff", "f32"),
+	{OCML "fma_rte_f64", "dddd", "llvm.fma.f64"}, ROUNDED("fma", "dddd", "f64"),
+	{OCML "sqrt_rte_f32", "ff", "llvm.sqrt.f32"}, ROUNDED("sqrt", "ff", "f32"),
+	{OCML "sqrt_rte_f64", "dd", "llvm.sqrt.f64"}, ROUNDED("sqrt", "dd", "f64"),
+	{OCML "cvtrtn_f16_f32", "hf", "tally.cvt.rm.f16.f32"}, {OCML "cvtrtp_f16_f32", "hf", "tally.cvt.rp.f16.f32"},
+	{OCML "cvtrtz_f16_f32", "hf", "tally.cvt.rz.f16.f32"},
+	CLASS2("isnan", "3"), CLASS2("isinf", "516"), CLASS2("isfinite", "504"), CLASS2("isnormal", "264"),
+	{OCML "pown_2f16", "HHI", GET("a0", "a", "0") GET("a1", "a", "1") UP("x0", "a0") UP("x1", "a1")
+	 "%b0 = extractelement <2 x i16> %b, i32 0 %b1 = extractelement <2 x i16> %b, i32 1 %n0 = sext i16 %b0 to i32 %n1 = sext i16 %b1 to i32 "
+	 "%y0 = call float @llvm.powi.f32.i32(float %x0, i32 %n0) %y1 = call float @llvm.powi.f32.i32(float %x1, i32 %n1) "
+	 DOWN("z0", "y0") DOWN("z1", "y1") PUT("z0", "z1")},
 	ONE("acos", "llvm.acos"), ONE("asin", "llvm.asin"), ONE("atan", "llvm.atan"), BINARY("atan2", "llvm.atan2"),
 	ONE("ceil", "llvm.ceil"), BINARY("copysign", "llvm.copysign"), ONE("cos", "llvm.cos"), ONE("cosh", "llvm.cosh"),
 	ONE("exp", "llvm.exp"), ONE("exp10", "llvm.exp10"), ONE("exp2", "llvm.exp2"), ONE("fabs", "llvm.fabs"),

@@ -109,6 +109,8 @@ static const char *type_text(char code)
 		['H'] = "<2 x half>",
 		['Y'] = "<2 x bfloat>",
 		['F'] = "<2 x float>",
+		['I'] = "<2 x i16>",
+		['B'] = "<4 x i8>",
 		['G'] = "ptr addrspace(1)",
 		['g'] = "ptr addrspace(1)",
 		['q'] = "ptr addrspace(3)",

@@ -89,6 +89,29 @@ notes vadd.hsaco
 lacks notes.txt 'hidden_hostcall_buffer'
 refused "/nowhere/ockl.bc" prints.bc --target gfx90a --rocm-device-libs /nowhere -o out
 
+# --keep-going: what the target refuses is left out, the others are there.
+cat >heap.ll <<'END'
+target datalayout = "e-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
+declare ptr @tally.malloc(i64)
+define void @heap(ptr %p) "tally.kernel" "tally.warp"="32" {
+	%m = call ptr @tally.malloc(i64 8)
+	store ptr %m, ptr %p, align 8
+	ret void
+}
+define void @fine(ptr %p) "tally.kernel" "tally.warp"="32" {
+	store i32 1, ptr %p, align 4
+	ret void
+}
+END
+refused "kernel 'heap' uses tally.malloc" heap.ll --target gfx90a -o out
+"$lower" heap.ll --target gfx90a --transform guard --keep-going -o kept.hsaco 2>stderr.txt || fail "--keep-going"
+[ "$(wc -l <stderr.txt)" = 1 ] || { cat stderr.txt >&2; fail "--keep-going says one line"; }
+holds stderr.txt "kernel 'heap' left out: kernel 'heap' uses tally.malloc"
+notes kept.hsaco
+holds notes.txt 'fine$guard'
+lacks notes.txt 'heap'
+refused "kernel 'heap' uses tally.malloc" heap.ll --kernel heap --target gfx90a --keep-going -o out
+
 # A kernel that is AMD's own may bring AMD's assembly.
 cat >own.ll <<'END'
 target triple = "amdgcn-amd-amdhsa"

@@ -7,6 +7,9 @@ declare float @__ocml_sincospi_f32(float, ptr addrspace(5))
 declare float @__ocml_modf_f32(float, ptr addrspace(5))
 declare float @__ocml_frexp_f32(float, ptr addrspace(5))
 declare float @__ocml_remquo_f32(float, float, ptr addrspace(5))
+declare double @__ocml_hypot_f64(double, double)
+declare double @llvm.sqrt.f64(double)
+declare double @llvm.fma.f64(double, double, double)
 declare float @llvm.rint.f32(float)
 declare float @llvm.round.f32(float)
 declare i64 @llvm.fptosi.sat.i64.f32(float)
@@ -126,4 +129,84 @@ define i64 @tally.math.llround.f64(double %x) {
   %n = call double @llvm.round.f64(double %x)
   %r = call i64 @llvm.fptosi.sat.i64.f64(double %n)
   ret i64 %r
+}
+
+define float @tally.math.norm.f32(i32 %n, ptr %p) {
+entry:
+  br label %next
+next:
+  %k = phi i32 [ 0, %entry ], [ %k1, %add ]
+  %sum = phi double [ 0.0, %entry ], [ %sum1, %add ]
+  %more = icmp slt i32 %k, %n
+  br i1 %more, label %add, label %done
+add:
+  %at = getelementptr float, ptr %p, i32 %k
+  %v = load float, ptr %at, align 4
+  %w = fpext float %v to double
+  %sum1 = call double @llvm.fma.f64(double %w, double %w, double %sum)
+  %k1 = add i32 %k, 1
+  br label %next
+done:
+  %root = call double @llvm.sqrt.f64(double %sum)
+  %r = fptrunc double %root to float
+  ret float %r
+}
+
+define double @tally.math.norm.f64(i32 %n, ptr %p) {
+entry:
+  br label %next
+next:
+  %k = phi i32 [ 0, %entry ], [ %k1, %add ]
+  %sum = phi double [ 0.0, %entry ], [ %sum1, %add ]
+  %more = icmp slt i32 %k, %n
+  br i1 %more, label %add, label %done
+add:
+  %at = getelementptr double, ptr %p, i32 %k
+  %v = load double, ptr %at, align 8
+  %sum1 = call double @__ocml_hypot_f64(double %sum, double %v)
+  %k1 = add i32 %k, 1
+  br label %next
+done:
+  ret double %sum
+}
+
+define float @tally.math.rnorm.f32(i32 %n, ptr %p) {
+entry:
+  br label %next
+next:
+  %k = phi i32 [ 0, %entry ], [ %k1, %add ]
+  %sum = phi double [ 0.0, %entry ], [ %sum1, %add ]
+  %more = icmp slt i32 %k, %n
+  br i1 %more, label %add, label %done
+add:
+  %at = getelementptr float, ptr %p, i32 %k
+  %v = load float, ptr %at, align 4
+  %w = fpext float %v to double
+  %sum1 = call double @llvm.fma.f64(double %w, double %w, double %sum)
+  %k1 = add i32 %k, 1
+  br label %next
+done:
+  %root = call double @llvm.sqrt.f64(double %sum)
+  %one = fdiv double 1.0, %root
+  %r = fptrunc double %one to float
+  ret float %r
+}
+
+define double @tally.math.rnorm.f64(i32 %n, ptr %p) {
+entry:
+  br label %next
+next:
+  %k = phi i32 [ 0, %entry ], [ %k1, %add ]
+  %sum = phi double [ 0.0, %entry ], [ %sum1, %add ]
+  %more = icmp slt i32 %k, %n
+  br i1 %more, label %add, label %done
+add:
+  %at = getelementptr double, ptr %p, i32 %k
+  %v = load double, ptr %at, align 8
+  %sum1 = call double @__ocml_hypot_f64(double %sum, double %v)
+  %k1 = add i32 %k, 1
+  br label %next
+done:
+  %r = fdiv double 1.0, %sum
+  ret double %r
 }
