@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# fuzz_pack.sh FILE.tar.gz: tally-fuzz, the shared libraries that it needs but those of glibc, the kept
+# fuzz_pack.sh FILE.tar.gz: tally-fuzz, the shared libraries that it needs, the kept
 # corpus and a runner, for a machine without clang and LLVM. There:
 #   tar xzf FILE.tar.gz && fuzz/run.sh OUT MINUTES JOBS
 # leaves summary.txt, findings.tar.gz, corpus.tar.gz and logs.tar.gz in OUT. ./dev fuzz --pack builds first.
@@ -15,8 +15,14 @@ mkdir -p "$stage/fuzz/bin" "$stage/fuzz/lib" "$stage/fuzz/bench" "$stage/fuzz/te
 
 # Functions keep their names, for the reports.
 strip --strip-debug -o "$stage/fuzz/bin/tally-fuzz" "$program"
-ldd "$program" | awk '$2 == "=>" { print $3 }' | grep -vE '/(libc|libm|libdl|librt|libpthread|libresolv)\.so' |
-	xargs -r cp -L -t "$stage/fuzz/lib"
+# With the loader: a machine whose glibc is older runs it with this one.
+ldd "$program" | awk '$2 == "=>" { print $3 } $1 ~ /^\// { print $1 }' | xargs cp -L -t "$stage/fuzz/lib"
+cat >"$stage/fuzz/bin/with-own-libraries" <<'END'
+#!/usr/bin/env bash
+here=$(cd "$(dirname "$0")/.." && pwd)
+exec "$here"/lib/ld-linux-*.so.* --library-path "$here/lib" "$here/bin/tally-fuzz" "$@"
+END
+chmod +x "$stage/fuzz/bin/with-own-libraries"
 cp "$root/bench/fuzz.sh" "$stage/fuzz/bench"
 cp -r "$root/tests/fuzz/corpus" "$stage/fuzz/tests/fuzz"
 cat >"$stage/fuzz/run.sh" <<'END'
@@ -28,8 +34,10 @@ out=$1 minutes=$2 jobs=$3
 shift 3
 mkdir -p "$out"
 work=$(mktemp -d)
-export LD_LIBRARY_PATH=$here/lib
-bash "$here/bench/fuzz.sh" --program "$here/bin/tally-fuzz" --minutes "$minutes" --jobs "$jobs" --out "$work" "$@" |
+program=$here/bin/tally-fuzz
+TALLY_FUZZ_TARGET=image "$program" -help=1 >"$work/start.log" 2>&1 || program=$here/bin/with-own-libraries
+rm -f "$work/start.log"
+bash "$here/bench/fuzz.sh" --program "$program" --minutes "$minutes" --jobs "$jobs" --out "$work" "$@" |
 	tee "$out/summary.txt"
 status=${PIPESTATUS[0]}
 cd "$work" || exit 2

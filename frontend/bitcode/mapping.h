@@ -12,10 +12,10 @@
 /*
  * One row. `signature` is the return type, then the arguments, in the codes of contract.h
  * (v b i l h f d p and {ib}) and
- *   c i8   s i16   y bfloat   H <2 x half>   Y <2 x bfloat>   F <2 x float>   I <2 x i16>   B <4 x i8>
- *   G S K P   pointers to address spaces 1 (global), 3 (shared), 4 (constant), 5 (private)
- * `body` is either the name of a function ("tally.…" or "llvm.…") that is called with the same
- * arguments, or IR text that computes %r from the arguments %a, %b, %c …
+ *   c i8   s i16   y bfloat   H <2 x half>   Y <2 x bfloat>   F <2 x float>   I <2 x i16>   B <4 x
+ * i8> G S K P   pointers to address spaces 1 (global), 3 (shared), 4 (constant), 5 (private) `body`
+ * is either the name of a function ("tally.…" or "llvm.…") that is called with the same arguments,
+ * or IR text that computes %r from the arguments %a, %b, %c …
  */
 struct bitcode_mapping {
 	const char *name;
