@@ -14,20 +14,6 @@
 #include "ir_passes/passes.h"
 #include "ir_passes/reach.h"
 
-/* Adds the functions that call or name a member of `set`, again and again. */
-static void add_callers(LLVMModuleRef module, struct tally_set *set, LLVMValueRef member)
-{
-	TALLY_EACH_USE (member, use) {
-		LLVMValueRef user = LLVMGetUser(use), caller;
-
-		if (!LLVMIsAInstruction(user))
-			continue;
-		caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
-		if (tally_set_add(set, caller))
-			add_callers(module, set, caller);
-	}
-}
-
 /* The functions that read a block id or the grid's size, themselves or through what they call. */
 static void find_readers(LLVMModuleRef module, struct tally_set *readers)
 {
@@ -35,7 +21,7 @@ static void find_readers(LLVMModuleRef module, struct tally_set *readers)
 		LLVMValueRef operation = LLVMGetNamedFunction(module, tally_body_operations[k]);
 
 		if (operation)
-			add_callers(module, readers, operation);
+			tally_add_callers(readers, operation);
 	}
 }
 

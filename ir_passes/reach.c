@@ -97,6 +97,19 @@ void tally_reach(struct tally_set *set, LLVMValueRef root)
 			reach_operands(set, i);
 }
 
+void tally_add_callers(struct tally_set *set, LLVMValueRef member)
+{
+	TALLY_EACH_USE (member, use) {
+		LLVMValueRef user = LLVMGetUser(use), caller;
+
+		if (!LLVMIsAInstruction(user))
+			continue;
+		caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
+		if (tally_set_add(set, caller))
+			tally_add_callers(set, caller);
+	}
+}
+
 bool tally_address_taken(LLVMValueRef function)
 {
 	TALLY_EACH_USE (function, use) {

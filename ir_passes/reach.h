@@ -23,6 +23,9 @@ bool tally_set_add(struct tally_set *set, LLVMValueRef value);
  * initialisers of variables count too. */
 void tally_reach(struct tally_set *set, LLVMValueRef root);
 
+/* Adds the functions whose instructions call or name `member`, and theirs, again and again. */
+void tally_add_callers(struct tally_set *set, LLVMValueRef member);
+
 /* Whether a function is used otherwise than as the callee of a call. */
 bool tally_address_taken(LLVMValueRef function);
 

@@ -11,17 +11,10 @@
 
 #include <cmocka.h>
 
-#include "ir_passes/contract.h"
-#include "ir_passes/ir.h"
-#include "ir_passes/matrix.h"
 #include "tests/cpu/harness.h"
+#include "tests/cpu/matrix_harness.h"
 
-enum { WORDS = 32, BYTES = 32 * WORDS * 8 };
-
-struct params {
-	const void *in;
-	void *out;
-};
+enum { WORDS = 32 * MATRIX_WORDS };
 
 static const char *type_text(char code)
 {
@@ -72,75 +65,22 @@ static void print_parts(struct tally_buffer *text, const char *signature, const 
 	}
 }
 
-/* Runs `text` on 32 threads with either kind of body; the results go to out[0] and out[1]. */
-static void run_both(const char *text, const void *in, uint8_t out[2][BYTES])
+/* Runs `text` with either kind of body; the results go to out[0] and out[1]. */
+static void run_both(const char *text, const uint64_t *in, uint64_t out[2][WORDS])
 {
 	for (unsigned portable = 0; portable < 2; portable++) {
-		struct tally_cpu_image image;
-		struct params params = {in, out[portable]};
-		char message[256] = "";
-
 		cpu_test_portable_matrix = portable;
-		image = cpu_test_image(text, "none");
-		memset(out[portable], 0, BYTES);
-		assert_int_equal(cpu_test_run(&image,
-					      &(struct cpu_test_launch){.kernel = "k",
-									.grid = {1, 1, 1},
-									.block = {32, 1, 1},
-									.params = &params},
-					      message),
-				 TALLY_CPU_OK);
-		tally_cpu_image_close(&image);
+		memset(out[portable], 0, sizeof out[portable]);
+		matrix_run(text, in, out[portable]);
 	}
 	cpu_test_portable_matrix = false;
-}
-
-static uint32_t random_word(void)
-{
-	static uint64_t state = 88172645463325252u;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
-
-/* A kernel that loads the operation's registers, 8 bytes each, and stores its results so. */
-static void print_mma(struct tally_buffer *text, const struct tally_matrix_form *f)
-{
-	const char *results, *arguments;
-	unsigned count = split(f->signature, &results, &arguments);
-
-	tally_buffer_print(text, "define void @k(ptr %%in, ptr %%out) \"tally.kernel\" {\n"
-				 "  %%x = call i32 @tally.thread.id.x()\n"
-				 "  %%row = mul i32 %%x, 32\n"
-				 "  %%from = getelementptr i64, ptr %%in, i32 %%row\n"
-				 "  %%to = getelementptr i64, ptr %%out, i32 %%row\n");
-	for (unsigned k = 0; arguments[k]; k++)
-		tally_buffer_print(text,
-				   "  %%p%u = getelementptr i64, ptr %%from, i32 %u\n"
-				   "  %%s%u = load %s, ptr %%p%u, align 8\n",
-				   k, k, k, type_text(arguments[k]), k);
-	tally_buffer_print(text, "  %%r = call ");
-	print_type(text, f->signature);
-	tally_buffer_print(text, " @%s(", f->name);
-	for (unsigned k = 0; arguments[k]; k++)
-		tally_buffer_print(text, "%s%s %%s%u", k ? ", " : "", type_text(arguments[k]), k);
-	tally_buffer_print(text, ")\n");
-	print_parts(text, f->signature, "r");
-	for (unsigned k = 0; k < count; k++)
-		tally_buffer_print(text,
-				   "  %%q%u = getelementptr i64, ptr %%to, i32 %u\n"
-				   "  store %s %%r_%u, ptr %%q%u, align 8\n",
-				   k, k, type_text(results[k]), k, k);
-	tally_buffer_print(text, "  ret void\n}\n");
 }
 
 /* Any bits: infinities, NaNs, denormals, sums that overflow. f64 passes NaNs on as they are. */
 static void any_bits(void **state)
 {
-	static uint64_t in[32 * WORDS];
-	static uint8_t out[2][BYTES];
+	static uint64_t in[WORDS];
+	static uint64_t out[2][WORDS];
 	const struct tally_operation *o;
 	unsigned count = 0;
 
@@ -152,16 +92,17 @@ static void any_bits(void **state)
 		if (!f || f->kind != TALLY_MATRIX_MMA || f->flags & TALLY_MATRIX_SATURATED ||
 		    strstr(f->name, ".kind."))
 			continue;
-		for (unsigned k = 0; k < 32 * WORDS; k++)
+		for (unsigned k = 0; k < WORDS; k++)
 			in[k] = f->a == TALLY_MATRIX_F64
-					? (uint64_t)(random_word() & 0x3fffffff) << 32 |
-						  random_word()
-					: random_word() & (k % 3 ? 0xffffffff
-								 : 0x3bff3bff); /* some finite */
-		print_mma(&text, f);
+					? (uint64_t)(cpu_test_random() & 0x3fffffff) << 32 |
+						  cpu_test_random()
+					: cpu_test_random() &
+						  (k % 3 ? 0xffffffff
+							 : 0x3bff3bff); /* some finite */
+		matrix_print_kernel(&text, f->name, f->signature);
 		run_both(text.data, in, out);
 		tally_buffer_free(&text);
-		if (memcmp(out[0], out[1], BYTES))
+		if (memcmp(out[0], out[1], sizeof *out))
 			fail_msg("%s: results differ", f->name);
 		count++;
 	}
@@ -251,8 +192,8 @@ static void print_wmma(struct tally_buffer *text, const struct tally_matrix_form
 
 static void through_memory(void **state)
 {
-	static uint32_t in[2 * BYTES / 4];
-	static uint8_t out[2][BYTES];
+	static uint64_t in[2 * WORDS];
+	static uint64_t out[2][WORDS];
 	const struct tally_operation *o;
 	unsigned count = 0;
 
@@ -263,15 +204,16 @@ static void through_memory(void **state)
 
 		if (!f || f->kind != TALLY_MATRIX_WMMA || f->flags & TALLY_MATRIX_SATURATED)
 			continue;
-		for (unsigned k = 0; k < sizeof in / 4; k++)
-			in[k] = random_word() & 0x3bff3bff; /* finite in every type */
+		for (unsigned k = 0; k < 2 * WORDS; k++) /* finite in every type */
+			in[k] = ((uint64_t)cpu_test_random() << 32 | cpu_test_random()) &
+				0x3bff3bff3bff3bff;
 		print_wmma(&text, f, count % 2);
 		run_both(text.data, in, out);
 		tally_buffer_free(&text);
-		if (memcmp(out[0], out[1], BYTES))
+		if (memcmp(out[0], out[1], sizeof *out))
 			fail_msg("%s: results differ", f->name);
-		for (unsigned k = 0; k < BYTES; k++)
-			changed += out[0][k] != 0;
+		for (unsigned k = 0; k < sizeof *out; k++)
+			changed += ((const uint8_t *)out[0])[k] != 0;
 		assert_true(changed > f->m * f->n / 2u);
 		count++;
 	}

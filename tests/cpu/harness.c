@@ -131,3 +131,13 @@ enum tally_cpu_fault cpu_test_run(const struct tally_cpu_image *image,
 	tally_cpu_worker_destroy(worker);
 	return fault;
 }
+
+uint32_t cpu_test_random(void)
+{
+	static uint64_t state = 88172645463325252u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 16);
+}

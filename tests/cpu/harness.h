@@ -38,4 +38,7 @@ struct cpu_test_launch {
 enum tally_cpu_fault cpu_test_run(const struct tally_cpu_image *image,
 				  const struct cpu_test_launch *launch, char *message);
 
+/* The next of a fixed sequence of random words. One thread. */
+uint32_t cpu_test_random(void);
+
 #endif

@@ -41,16 +41,6 @@ static const uint32_t hard[] = {0,	    1,		2,	    0x7fffff,	0x800000,
 				0x00c00000, 0x20000000, 0x5f000000};
 enum { HARD = sizeof hard / sizeof *hard };
 
-static uint32_t next_random(void)
-{
-	static uint64_t state = 88172645463325252u;
-
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 16);
-}
-
 /* All triples of hard numbers with all signs, then random bits, then sums that nearly cancel. */
 static void fill(void)
 {
@@ -62,13 +52,13 @@ static void fill(void)
 		c[i] = float_of(hard[k / HARD / HARD % HARD] | (uint32_t)(i >> 2 & 1) << 31);
 		if (k < HARD * HARD * HARD)
 			continue;
-		a[i] = float_of(next_random());
-		b[i] = float_of(next_random());
-		c[i] = float_of(next_random());
+		a[i] = float_of(cpu_test_random());
+		b[i] = float_of(cpu_test_random());
+		c[i] = float_of(cpu_test_random());
 		if (i % 3 == 1)
 			c[i] = -a[i] * b[i];
 		if (i % 3 == 2)
-			b[i] = float_of((bits_of(a[i]) ^ 0x80000000) + (next_random() & 3));
+			b[i] = float_of((bits_of(a[i]) ^ 0x80000000) + (cpu_test_random() & 3));
 	}
 }
 

@@ -30,14 +30,6 @@ static const char machine[] =
 	"define i32 @tally.thread.id.z() {\n"
 	" %v = load i32, ptr getelementptr (i32, ptr @tid, i64 2)\n ret i32 %v }\n";
 
-static uint64_t state = 0xa4093822299f31d0u;
-static uint64_t random64(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
-}
-
 /* The same launch twice: the first is decided by the IR, the second by the reference. */
 struct twins {
 	uint32_t gate, broken[2];
@@ -47,7 +39,7 @@ struct twins {
 
 static void start(struct twins *t, uint32_t lo, uint32_t total, uint32_t sequence)
 {
-	*t = (struct twins){.broken = {random64() % 8 == 0}};
+	*t = (struct twins){.broken = {ir_test_random() % 8 == 0}};
 	t->broken[1] = t->broken[0];
 	for (int k = 0; k < 2; k++)
 		t->control[k] = (struct tally_control){.word = lo,
@@ -72,15 +64,15 @@ static void guard_decides_as_the_reference(void **unused)
 		(void *)ir_jit_lookup(jit, "tally.guard.enter");
 
 	for (unsigned n = 0; n < 20000; n++) {
-		uint32_t total = 1 + (uint32_t)random64() % 6;
-		uint32_t lo = (uint32_t)random64() % total;
+		uint32_t total = 1 + (uint32_t)ir_test_random() % 6;
+		uint32_t lo = (uint32_t)ir_test_random() % total;
 		struct twins t;
 
 		start(&t, lo, total, 1 + n);
 		for (unsigned step = 0; step < 8; step++) {
-			uint32_t u = lo + (uint32_t)random64() % (total - lo);
+			uint32_t u = lo + (uint32_t)ir_test_random() % (total - lo);
 
-			t.gate |= random64() % 6 == 0;
+			t.gate |= ir_test_random() % 6 == 0;
 			assert_int_equal(decide(&t.control[0], u) & 1,
 					 tally_guard_enter(&t.control[1], u));
 			assert_same(&t);
@@ -96,8 +88,8 @@ static void workers_claim_as_the_reference(void **unused)
 	unsigned stopped = 0;
 
 	for (unsigned n = 0; n < 20000; n++) {
-		uint32_t total = 1 + (uint32_t)random64() % 6, expected;
-		uint32_t lo = (uint32_t)random64() % total;
+		uint32_t total = 1 + (uint32_t)ir_test_random() % 6, expected;
+		uint32_t lo = (uint32_t)ir_test_random() % total;
 		struct twins t;
 
 		expected = lo;
@@ -105,7 +97,7 @@ static void workers_claim_as_the_reference(void **unused)
 		for (unsigned step = 0; step < 10; step++) {
 			uint32_t block;
 
-			t.gate |= random64() % 6 == 0;
+			t.gate |= ir_test_random() % 6 == 0;
 			block = next(&t.control[0], 77, step);
 			assert_int_equal(block, tally_persist_claim(&t.control[1]));
 			assert_same(&t);
@@ -162,19 +154,9 @@ static void workers_meet_before_they_go_on(void **unused)
 	assert_int_equal(*answers, 0);
 }
 
-static int setup(void **unused)
+static int setup(void **state)
 {
-	LLVMContextRef context = ir_jit_context();
-
-	jit = ir_jit_create(context,
-			    ir_test_parse_file(context, TALLY_SOURCE_DIR "/ir_passes/guard.ll"),
-			    machine);
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	ir_jit_destroy(jit);
+	*state = jit = ir_jit_of_file("ir_passes/guard.ll", machine);
 	return 0;
 }
 
@@ -187,5 +169,5 @@ int main(void)
 		cmocka_unit_test(workers_meet_before_they_go_on),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, ir_jit_teardown);
 }

@@ -17,14 +17,6 @@
 static struct ir_jit *jit;
 
 /* Operands where mistakes live, then random ones. */
-static uint64_t state = 0x243f6a8885a308d3u;
-static uint64_t random64(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
-}
-
 static const uint64_t edges[] = {0,	     1,		 2,	7,	    8,		31,
 				 32,	     33,	 63,	64,	    65,		127,
 				 128,	     255,	 256,	0x7fffffff, 0x80000000, 0xffffffff,
@@ -33,7 +25,7 @@ enum { EDGES = sizeof edges / sizeof *edges, ROUNDS = 4000 };
 
 static uint64_t operand(unsigned round)
 {
-	return round < EDGES ? edges[round] : random64() >> (random64() & 63);
+	return round < EDGES ? edges[round] : ir_test_random() >> (ir_test_random() & 63);
 }
 
 static uint32_t ref_prmt(uint32_t a, uint32_t b, uint32_t s)
@@ -154,7 +146,8 @@ static void permutes(void **unused)
 	f32_3 *f = get("tally.prmt");
 
 	for (unsigned n = 0; n < ROUNDS; n++) {
-		uint32_t a = operand(n), b = operand(n * 7 % ROUNDS), s = (uint32_t)random64();
+		uint32_t a = operand(n), b = operand(n * 7 % ROUNDS),
+			 s = (uint32_t)ir_test_random();
 
 		assert_int_equal(f(a, b, s), ref_prmt(a, b, s));
 	}
@@ -168,7 +161,7 @@ static void bit_fields(void **unused)
 	f64_4 *b64 = get("tally.bfi.b64");
 
 	for (unsigned n = 0; n < ROUNDS; n++) {
-		uint64_t a = operand(n), b = random64();
+		uint64_t a = operand(n), b = ir_test_random();
 
 		for (unsigned e = 0; e < EDGES * EDGES; e++) {
 			uint32_t pos = edges[e / EDGES], len = edges[e % EDGES];
@@ -221,7 +214,7 @@ static void masks(void **unused)
 		uint32_t mask = operand(n);
 
 		for (int32_t offset = -34; offset <= 34; offset += 1 + (n > 40) * 5) {
-			uint32_t base = (uint32_t)random64() & 31;
+			uint32_t base = (uint32_t)ir_test_random() & 31;
 
 			assert_int_equal(fns(mask, base, (uint32_t)offset),
 					 ref_fns(mask, base, offset));
@@ -239,7 +232,7 @@ static void dot_products(void **unused)
 		f32_3 *high = get("tally.dp2a.hi.%c%c", x, y);
 
 		for (unsigned n = 0; n < ROUNDS; n++) {
-			uint32_t a = operand(n), b = random64(), c = random64();
+			uint32_t a = operand(n), b = ir_test_random(), c = ir_test_random();
 
 			assert_int_equal(four(a, b, c), ref_dp4a(a, b, c, sa, sb));
 			assert_int_equal(low(a, b, c), ref_dp2a(a, b, c, sa, sb, false));
@@ -253,7 +246,7 @@ static void differences(void **unused)
 	f32_3 *u = get("tally.sad.u32"), *s = get("tally.sad.s32");
 
 	for (unsigned n = 0; n < ROUNDS; n++) {
-		uint32_t a = operand(n), b = operand((n * 5 + 3) % ROUNDS), c = random64();
+		uint32_t a = operand(n), b = operand((n * 5 + 3) % ROUNDS), c = ir_test_random();
 		int64_t d = (int64_t)(int32_t)a - (int32_t)b;
 
 		assert_int_equal(u(a, b, c), c + (a < b ? b - a : a - b));
@@ -261,19 +254,9 @@ static void differences(void **unused)
 	}
 }
 
-static int setup(void **unused)
+static int setup(void **state)
 {
-	LLVMContextRef context = ir_jit_context();
-
-	jit = ir_jit_create(context,
-			    ir_test_parse_file(context, TALLY_SOURCE_DIR "/ir_passes/integer.ll"),
-			    NULL);
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	ir_jit_destroy(jit);
+	*state = jit = ir_jit_of_file("ir_passes/integer.ll", NULL);
 	return 0;
 }
 
@@ -285,5 +268,5 @@ int main(void)
 		cmocka_unit_test(dot_products), cmocka_unit_test(differences),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, ir_jit_teardown);
 }

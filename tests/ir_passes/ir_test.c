@@ -58,3 +58,12 @@ LLVMModuleRef ir_test_parse_file(LLVMContextRef context, const char *path)
 	}
 	return module;
 }
+
+uint64_t ir_test_random(void)
+{
+	static uint64_t state = 0x243f6a8885a308d3u;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	return state ^= state << 17;
+}

@@ -61,6 +61,15 @@ struct ir_jit *ir_jit_create(LLVMContextRef context, LLVMModuleRef module, const
 	return jit;
 }
 
+struct ir_jit *ir_jit_of_file(const char *file, const char *support)
+{
+	LLVMContextRef context = ir_jit_context();
+	char path[512];
+
+	snprintf(path, sizeof path, "%s/%s", TALLY_SOURCE_DIR, file);
+	return ir_jit_create(context, ir_test_parse_file(context, path), support);
+}
+
 void *ir_jit_lookup(struct ir_jit *jit, const char *name)
 {
 	LLVMOrcExecutorAddress address;
@@ -73,4 +82,10 @@ void ir_jit_destroy(struct ir_jit *jit)
 {
 	check(LLVMOrcDisposeLLJIT(jit->lljit));
 	free(jit);
+}
+
+int ir_jit_teardown(void **state)
+{
+	ir_jit_destroy(*state);
+	return 0;
 }

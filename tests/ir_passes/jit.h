@@ -16,4 +16,10 @@ struct ir_jit *ir_jit_create(LLVMContextRef context, LLVMModuleRef module, const
 void *ir_jit_lookup(struct ir_jit *jit, const char *name);
 void ir_jit_destroy(struct ir_jit *jit);
 
+/* The same for `file` of the source tree. */
+struct ir_jit *ir_jit_of_file(const char *file, const char *support);
+
+/* A group's teardown: its setup has left the JIT in *state. */
+int ir_jit_teardown(void **state);
+
 #endif

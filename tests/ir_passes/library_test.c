@@ -44,14 +44,6 @@ static const char machine[] =
 			"define float @tally.math.cospi.f32(float %x) {\n ret float 1.0 }\n"
 			"define double @tally.math.cospi.f64(double %x) {\n ret double 1.0 }\n";
 
-static uint64_t state = 0xa4093822299f31d0u;
-static uint64_t random64(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
-}
-
 static uint32_t fold(int op, uint32_t a, uint32_t b)
 {
 	switch (op) {
@@ -87,13 +79,13 @@ static void reductions_fold_the_mask(void **unused)
 		snprintf(name, sizeof name, "tally.reduce.%s", names[op]);
 		reduce = (void *)ir_jit_lookup(jit, name);
 		for (int n = 0; n < 500; n++) {
-			uint32_t mask = n ? (uint32_t)random64() : ~0u, expected = 0;
+			uint32_t mask = n ? (uint32_t)ir_test_random() : ~0u, expected = 0;
 			bool first = true;
 
 			if (!mask)
 				continue;
 			for (int lane = 0; lane < 32; lane++) {
-				values[lane] = (uint32_t)random64();
+				values[lane] = (uint32_t)ir_test_random();
 				if (!(mask >> lane & 1))
 					continue;
 				expected = first ? values[lane] : fold(op, expected, values[lane]);
@@ -155,19 +147,9 @@ static void denormals_flush(void **unused)
 	assert_true(rcp(0x1.8p1023) == 0);
 }
 
-static int setup(void **unused)
+static int setup(void **state)
 {
-	LLVMContextRef context = ir_jit_context();
-
-	jit = ir_jit_create(context,
-			    ir_test_parse_file(context, TALLY_SOURCE_DIR "/ir_passes/library.ll"),
-			    machine);
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	ir_jit_destroy(jit);
+	*state = jit = ir_jit_of_file("ir_passes/library.ll", machine);
 	return 0;
 }
 
@@ -180,5 +162,5 @@ int main(void)
 		cmocka_unit_test(denormals_flush),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, ir_jit_teardown);
 }

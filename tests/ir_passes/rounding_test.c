@@ -25,14 +25,6 @@ static const struct {
 	int machine;
 } modes[] = {{"rz", FE_TOWARDZERO}, {"rm", FE_DOWNWARD}, {"rp", FE_UPWARD}};
 
-static uint64_t state = 0x13198a2e03707344u;
-static uint64_t random64(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
-}
-
 static double from_bits(uint64_t bits)
 {
 	double x;
@@ -77,9 +69,9 @@ enum { SPECIAL = sizeof special / sizeof *special };
  * results are exact or ties. */
 static double pick(double near)
 {
-	uint64_t bits = random64();
+	uint64_t bits = ir_test_random();
 
-	switch (random64() % 6) {
+	switch (ir_test_random() % 6) {
 	case 0:
 		return special[bits % SPECIAL];
 	case 1:
@@ -87,11 +79,11 @@ static double pick(double near)
 				 (bits & 0x000fffffffffffffu) >> (bits >> 58));
 	case 2:
 		memcpy(&bits, &near, sizeof bits);
-		return from_bits((bits ^ 0x8000000000000000u) + (random64() & 7) - 3);
+		return from_bits((bits ^ 0x8000000000000000u) + (ir_test_random() & 7) - 3);
 	case 3:
 		return from_bits((bits & 0xfff0000000000000u) | (bits & 0x000f000000000000u));
 	case 4:
-		return ldexp((double)(int64_t)bits, (int)(random64() % 140) - 120);
+		return ldexp((double)(int64_t)bits, (int)(ir_test_random() % 140) - 120);
 	default:
 		return from_bits(bits);
 	}
@@ -99,18 +91,18 @@ static double pick(double near)
 
 static float pick32(float near)
 {
-	uint32_t bits = (uint32_t)random64();
+	uint32_t bits = (uint32_t)ir_test_random();
 
-	switch (random64() % 5) {
+	switch (ir_test_random() % 5) {
 	case 0:
 		return (float)special[bits % SPECIAL];
 	case 1:
 		return from_bits32((bits & 0x80000000u) | (bits & 0x007fffffu) >> (bits >> 28));
 	case 2:
 		memcpy(&bits, &near, sizeof bits);
-		return from_bits32((bits ^ 0x80000000u) + (uint32_t)(random64() & 7) - 3);
+		return from_bits32((bits ^ 0x80000000u) + (uint32_t)(ir_test_random() & 7) - 3);
 	case 3:
-		return ldexpf((float)(int32_t)bits, (int)(random64() % 100) - 60);
+		return ldexpf((float)(int32_t)bits, (int)(ir_test_random() % 100) - 60);
 	default:
 		return from_bits32(bits);
 	}
@@ -233,8 +225,8 @@ static void narrowing_and_integers(void **unused)
 
 		for (unsigned n = 0; n < ROUNDS; n++) {
 			volatile double x = pick(1);
-			volatile uint64_t u = random64() >> (random64() & 63);
-			volatile int64_t i = (int64_t)(random64() & 1 ? u : -u);
+			volatile uint64_t u = ir_test_random() >> (ir_test_random() & 63);
+			volatile int64_t i = (int64_t)(ir_test_random() & 1 ? u : -u);
 			volatile uint32_t u32 = (uint32_t)u;
 			volatile int32_t i32 = (int32_t)i;
 			double in[3] = {x}, none[3] = {0};
@@ -332,19 +324,9 @@ static const char bits_of_narrow[] =
 	"  %r = bitcast bfloat %h to i16\n  ret i16 %r\n}\n"
 	NARROW("rz") NARROW("rm") NARROW("rp");
 
-static int setup(void **unused)
+static int setup(void **state)
 {
-	LLVMContextRef context = ir_jit_context();
-
-	jit = ir_jit_create(context,
-			    ir_test_parse_file(context, TALLY_SOURCE_DIR "/ir_passes/rounding.ll"),
-			    bits_of_narrow);
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	ir_jit_destroy(jit);
+	*state = jit = ir_jit_of_file("ir_passes/rounding.ll", bits_of_narrow);
 	return 0;
 }
 
@@ -356,5 +338,5 @@ int main(void)
 		cmocka_unit_test(narrow_floats),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, ir_jit_teardown);
 }

@@ -67,14 +67,6 @@ static const char machine[] =
 	" %r = or i64 %s, %l\n ret i64 %r }\n"
 	SHUFFLE("up") SHUFFLE("down") SHUFFLE("xor") SHUFFLE("idx");
 
-static uint64_t state = 0x082efa98ec4e6c89u;
-static uint64_t random64(void)
-{
-	state ^= state << 13;
-	state ^= state >> 7;
-	return state ^= state << 17;
-}
-
 /* PTX ISA, shfl.sync. */
 static uint64_t reference(const char *mode, uint32_t lane, const uint32_t *values, uint32_t b,
 			  uint32_t c)
@@ -121,9 +113,9 @@ static void shuffles_follow_the_isa(void **unused)
 				uint32_t c = (32 - width) << 8 | (m ? 31 : 0);
 
 				if (b % 4 == 3)
-					c = (c & ~31u) | ((uint32_t)random64() & 31);
+					c = (c & ~31u) | ((uint32_t)ir_test_random() & 31);
 				for (uint32_t lane = 0; lane < 64; lane++)
-					wave.values[lane] = (uint32_t)random64();
+					wave.values[lane] = (uint32_t)ir_test_random();
 				for (wave.lane = 0; wave.lane < 64; wave.lane++) {
 					uint64_t got = shuffle(wave.values[wave.lane], b, c);
 
@@ -149,10 +141,10 @@ static void votes_see_their_own_half(void **unused)
 		uint32_t mask, yes, half;
 		bool p;
 
-		wave.lane = (uint32_t)random64() & 63;
+		wave.lane = (uint32_t)ir_test_random() & 63;
 		half = wave.lane & 32;
-		wave.here = random64() | random64() | 1ull << wave.lane;
-		switch (random64() % 4) {
+		wave.here = ir_test_random() | ir_test_random() | 1ull << wave.lane;
+		switch (ir_test_random() % 4) {
 		case 0:
 			wave.predicates = ~0ull;
 			break;
@@ -160,10 +152,10 @@ static void votes_see_their_own_half(void **unused)
 			wave.predicates = 0;
 			break;
 		default:
-			wave.predicates = random64();
+			wave.predicates = ir_test_random();
 		}
 		/* A mask names lanes that are here, and this one. */
-		mask = ((uint32_t)random64() | 1u << (wave.lane & 31)) &
+		mask = ((uint32_t)ir_test_random() | 1u << (wave.lane & 31)) &
 		       (uint32_t)(wave.here >> half);
 		yes = (uint32_t)(wave.predicates >> half) & mask;
 		p = wave.predicates >> wave.lane & 1;
@@ -217,20 +209,14 @@ static LLVMModuleRef read_library(LLVMContextRef context)
 	return module;
 }
 
-static int setup(void **unused)
+static int setup(void **state)
 {
 	LLVMContextRef context = ir_jit_context();
 
-	jit = ir_jit_create(context, read_library(context), machine);
+	*state = jit = ir_jit_create(context, read_library(context), machine);
 	*(void **)ir_jit_lookup(jit, "bpermute") = (void *)machine_bpermute;
 	*(void **)ir_jit_lookup(jit, "ballot") = (void *)machine_ballot;
 	*(void **)ir_jit_lookup(jit, "lane") = &wave.lane;
-	return 0;
-}
-
-static int teardown(void **unused)
-{
-	ir_jit_destroy(jit);
 	return 0;
 }
 
@@ -242,5 +228,5 @@ int main(void)
 		cmocka_unit_test(lanes_count_from_zero_in_each_half),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, ir_jit_teardown);
 }

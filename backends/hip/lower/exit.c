@@ -6,20 +6,6 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/reach.h"
 
-/* Adds the functions that call a member of `set`, again and again. */
-static void add_callers(struct tally_set *set, LLVMValueRef member)
-{
-	TALLY_EACH_USE (member, use) {
-		LLVMValueRef user = LLVMGetUser(use), caller;
-
-		if (!LLVMIsAInstruction(user))
-			continue;
-		caller = LLVMGetBasicBlockParent(LLVMGetInstructionParent(user));
-		if (tally_set_add(set, caller))
-			add_callers(set, caller);
-	}
-}
-
 /* In a kernel: the block ends here, with a return. False for an exit that code follows. */
 static bool replace_exit(LLVMValueRef instruction, void *data)
 {
@@ -49,7 +35,7 @@ bool tally_hip_exit(LLVMModuleRef module, struct tally_error *error)
 
 	if (!operation || !LLVMGetFirstUse(operation))
 		return true;
-	add_callers(&callers, operation);
+	tally_add_callers(&callers, operation);
 	TALLY_EACH_FUNCTION (module, function)
 		if (tally_set_has(&callers, function) && !tally_is_kernel(function))
 			tally_add_attribute(function, "alwaysinline", 0);
