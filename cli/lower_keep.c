@@ -45,7 +45,7 @@ static bool runs_on(const char *code, const char *machine)
 
 static bool suits(const struct ptx_outline *outline, const struct lower_options *options)
 {
-	if (!outline->entries || !runs_on(outline->target, options->target) ||
+	if (!outline->entries || outline->ours || !runs_on(outline->target, options->target) ||
 	    (options->lower.ptx && outline->version > options->lower.ptx))
 		return false;
 	/* Somebody has to be told: the way through IR does that. */

@@ -37,6 +37,8 @@ static const struct tally_asm_sign signs[] = {
 	{"cluster", TALLY_CLASS_CLUSTER, true},
 	{"cudaLaunchDevice", TALLY_CLASS_LAUNCHES, true},
 	{"cudaGetParameterBuffer", TALLY_CLASS_LAUNCHES, true},
+	{"__cudaCDP", TALLY_CLASS_LAUNCHES, true}, /* the same of toolkits since 12.0 */
+	{"cudaCG", TALLY_CLASS_COOPERATIVE, true},
 	{"setmaxnreg", TALLY_CLASS_SPECIALISED, false},
 };
 

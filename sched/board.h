@@ -30,6 +30,11 @@
  * and `priority` untouched, for anything else. Any thread. */
 bool tally_priority_parse(const char *text, int *priority);
 
+/* The longest time for which a program holds others though it is idle (grace.h), also one that a
+ * person sets. A `quiet_until_ns` that is further away is garbage, or from before the clock jumped,
+ * and holds nobody. */
+#define TALLY_GRACE_MOST_NS 10000000
+
 /* How a program treats those of lower priority on its device. */
 enum tally_overlap {
 	TALLY_OVERLAP_CLOSED, /* they give way while it is active: the rule */

@@ -21,7 +21,7 @@ static uint64_t holds_lower_until(const struct tally_slot *other, uint64_t now_n
 	if (overlap == TALLY_OVERLAP_HELD || atomic_load(&other->active))
 		return UINT64_MAX;
 	quiet = atomic_load_explicit(&other->quiet_until_ns, memory_order_relaxed);
-	return quiet > now_ns ? quiet : 0;
+	return quiet > now_ns && quiet - now_ns <= TALLY_GRACE_MOST_NS ? quiet : 0;
 }
 
 /* Who holds `slot`, the most urgent one, or -1; and until when they all do. */

@@ -72,6 +72,7 @@ static const struct {
 	{"cudaCGGet", "grid-wide synchronisation (cooperative launch) cannot be lifted"},
 	{"cudaLaunchDevice", "launches from the device cannot be lifted"},
 	{"cudaGetParameterBuffer", "launches from the device cannot be lifted"},
+	{"__cudaCDP", "launches from the device cannot be lifted"},
 	{"__ockl_grid_sync", "grid-wide synchronisation (cooperative launch) cannot be lifted"},
 	{"__ockl_multi_grid", "grid-wide synchronisation (cooperative launch) cannot be lifted"},
 	{"__ockl_printf", "printf over AMD's host calls cannot be lifted: build without it"},

@@ -127,6 +127,7 @@ static void body_token(struct scan *s)
 		block_read(s, &t);
 	} else if (*t.text != '%') {
 		s->opcode = t;
+		s->type = (struct ptx_token){0};
 	}
 }
 
@@ -202,10 +203,27 @@ static void end_directive(struct scan *s)
 	s->parentheses = 0;
 }
 
+/* Whether a name is one that a copy or what stands round it has: somebody's text may be ours. */
+static bool is_ours(const struct ptx_token *t)
+{
+	static const char *const starts[] = {"%tally_", "tally$launch"};
+	static const char *const ends[] = {"$slice", "$guard", "$slice_guard"};
+	bool ours = false;
+
+	for (size_t k = 0; k < sizeof starts / sizeof *starts; k++)
+		ours |= t->length >= strlen(starts[k]) &&
+			!memcmp(t->text, starts[k], strlen(starts[k]));
+	for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+		ours |= t->length >= strlen(ends[k]) &&
+			!memcmp(t->text + t->length - strlen(ends[k]), ends[k], strlen(ends[k]));
+	return ours;
+}
+
 static void token(struct scan *s)
 {
 	const struct ptx_token t = s->lexer.token;
 
+	s->outline->ours |= t.kind == PTX_NAME && is_ours(&t);
 	if (is_punct(&t, '{')) {
 		if (!s->depth++ && s->place == PLACE_ENTRY)
 			s->entry.body = offset(s, &t) + 1;

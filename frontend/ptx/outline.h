@@ -34,6 +34,7 @@ struct ptx_outline {
 	size_t entries;
 	struct ptx_read *read;
 	size_t reads;
+	bool ours; /* it has names that copies have, as what tally-lower wrote */
 };
 
 /*

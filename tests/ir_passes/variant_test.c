@@ -150,6 +150,8 @@ static void asm_shows_whole_grids(void **state)
 		{"barrier.cluster.arrive;", "work together in clusters"},
 		{"call cudaLaunchDeviceV2;", "launches kernels itself"},
 		{"call cudaGetParameterBufferV2;", "launches kernels itself"},
+		{"call __cudaCDP2LaunchDeviceV2;", "launches kernels itself"},
+		{"call cudaCGSynchronize;", "synchronises its whole grid"},
 		{"bar.sync 0;", NULL},
 	};
 

@@ -51,6 +51,28 @@ sed 's/add.s32 %twice, %v, %v;/{ .reg .b32 %b; mov.u32 %b, %nctaid.x; add.s32 %t
 lifts reads.ptx sm_90
 sed 's/mov.u32 %r1, %ctaid.x;/{ .reg .b16 %h; mov.u16 %h, %ctaid.x; cvt.u32.u16 %r1, %h; }/' "$here/kept.ptx" >narrow.ptx
 lifts narrow.ptx sm_90
+sed 's/mov.u32 %r1, %ctaid.x;/{ .reg .b16 %h; mov .u16 %h, %ctaid.x; cvt.u32.u16 %r1, %h; }/' "$here/kept.ptx" >spaced.ptx
+lifts spaced.ptx sm_90
+# Names that copies have: of registers that would be read for block ids, of their parameter, of other forms.
+sed 's/.reg .b32 %r<12>;/& .reg .b32 %tally_block_x;/' "$here/kept.ptx" >register.ptx
+lifts register.ptx sm_90
+keeps "$here/kept.ptx" sm_90 slice,guard
+mv out.ptx twice.ptx
+refused "kernel 'kept\$slice_guard' exists already" twice.ptx --target sm_90 --transform slice,guard --keep-going -o out
+sed '/tally\$launch/!s/kept_out/tally$launch/' "$here/kept.ptx" >parameter.ptx
+"$lower" parameter.ptx --target sm_90 --transform slice,guard --keep-going -o out.ptx 2>stderr.txt || fail "a parameter of our name"
+lacks out.ptx 'tally$launch['
+assemble out.ptx sm_90
+# The device runtime launches kernels and synchronises grids under several names.
+for callee in cudaLaunchDeviceV2 __cudaCDP2LaunchDeviceV2 cudaCGSynchronize; do
+	{
+		cat "$here/kept.ptx"
+		echo ".extern .func $callee; .visible .entry calls() { call $callee; ret; }"
+	} >calls.ptx
+	"$lower" calls.ptx --target sm_90 --transform slice,guard --keep-going -o out.ptx 2>stderr.txt || { cat stderr.txt >&2; fail "$callee"; }
+	holds stderr.txt "kernel 'calls' stays whole"
+	lacks out.ptx 'calls$'
+done
 works "$here/kept.ptx" --target sm_90 --transform none -o out.ptx
 lacks out.ptx '$slice'
 

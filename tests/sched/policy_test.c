@@ -159,6 +159,15 @@ static void test_idle_ones_hold_until_their_time(void **state)
 	high->lapsed = 1;
 	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
 	high->lapsed = 0;
+	/* Further away than any grace: garbage, which would hold for ever. */
+	high->quiet_until_ns = s->now + TALLY_GRACE_MOST_NS;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), 0);
+	high->quiet_until_ns++;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
+	high->quiet_until_ns = UINT64_MAX;
+	assert_int_equal(tally_policy_strict_holder(&s->board, 1, s->now), -1);
+	assert_int_equal(tally_policy_strict_until(&s->board, 1, s->now), 0);
+	high->quiet_until_ns = s->now + 1000;
 	/* The later of two counts, and an active one more than both. */
 	arrive(s, 3, TALLY_PRIORITY_HIGH + 1, "a");
 	s->board.slots[3].quiet_until_ns = s->now + 700;

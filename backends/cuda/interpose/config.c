@@ -12,7 +12,7 @@
 #define MOST_DEPTH     1000000
 #define LEAST_BOUND_US 0.001
 #define MOST_BOUND_US  1e6
-#define MOST_GRACE_US  10000
+#define MOST_GRACE_US  (TALLY_GRACE_MOST_NS / 1000)
 
 static const char *const levels[] = {
 	[TALLY_RUN_AUTO] = "auto", [TALLY_RUN_GATE] = "gate", [TALLY_RUN_GUARD] = "guard", NULL};

@@ -44,13 +44,18 @@ static bool must_yield(struct tally_device *d)
 	return client && tally_client_must_yield(client);
 }
 
-/* How long to wait for a change of the board, at most `ns`: less where whoever holds the program is
- * idle, and it may go on soon without one. */
-static int64_t until_freed(const struct tally_client *client, int64_t ns)
+/* How long to wait for a change of the board, at most `ns`: less where whoever holds the program
+ * until `until` is idle, and it may go on without one. Ask for `until` before looking whether the
+ * program is held: a time that passes in between is then not slept through. */
+static int64_t until_freed(uint64_t until, int64_t ns)
 {
-	uint64_t now = tally_now(), until = tally_client_held_until(client);
+	uint64_t now = tally_now();
 
-	return until > now && until - now < (uint64_t)ns ? (int64_t)(until - now) : ns;
+	if (!until)
+		return ns;
+	if (until <= now)
+		return 0;
+	return until - now < (uint64_t)ns ? (int64_t)(until - now) : ns;
 }
 
 void tally_gate_wait(struct tally_device *d)
@@ -60,15 +65,16 @@ void tally_gate_wait(struct tally_device *d)
 
 	while (client && atomic_load(&tally_mode) == TALLY_ON) {
 		uint32_t epoch = tally_client_epoch(client);
+		uint64_t until = tally_client_held_until(client);
 
-		if (!tally_client_must_yield(client)) {
+		if (!until) {
 			atomic_store_explicit(&d->no_yield, (uint64_t)epoch + 1,
 					      memory_order_relaxed);
 			break;
 		}
 		tally_burst_disturbed(d);
 		began = began ? began : tally_now();
-		tally_client_wait(client, epoch, until_freed(client, CHECK_NS));
+		tally_client_wait(client, epoch, until_freed(until, CHECK_NS));
 	}
 	if (began) {
 		tally_report_count(d->report, TALLY_COUNT_GATE_WAITS, 1);
@@ -217,7 +223,7 @@ static void sleep_alone(struct tally_device *d, struct watch *w, uint64_t now)
  * launches that follow one another, the board is watched without sleeping, for at most a
  * millisecond at a time. */
 static bool spin(struct tally_device *d, struct watch *w, struct tally_client *client,
-		 uint32_t epoch, enum attention attention)
+		 uint32_t epoch, int64_t ns)
 {
 	uint64_t now = tally_now(), until;
 
@@ -225,7 +231,7 @@ static bool spin(struct tally_device *d, struct watch *w, struct tally_client *c
 		w->guarded_at = now;
 	if (d->cpu || now - w->guarded_at > (uint64_t)LULL_NS)
 		return false;
-	until = now + (uint64_t)until_freed(client, paces[attention].spin_ns);
+	until = now + (uint64_t)ns;
 	while (tally_client_epoch(client) == epoch && tally_now() < until)
 		__builtin_ia32_pause();
 	return true;
@@ -243,7 +249,7 @@ static void *monitor(void *argument)
 	TALLY_DRIVER(cuThreadExchangeStreamCaptureMode)(&mode);
 	for (;;) {
 		struct tally_client *client;
-		uint64_t now = tally_now();
+		uint64_t now = tally_now(), freed = 0;
 		enum attention attention = ATTENTION_QUIET;
 		uint32_t epoch = 0;
 
@@ -252,8 +258,10 @@ static void *monitor(void *argument)
 			w.checked_at = now;
 		}
 		client = atomic_load(&d->client);
-		if (client)
+		if (client) {
 			epoch = tally_client_epoch(client);
+			freed = tally_client_held_until(client);
+		}
 		tally_fair_take_first(&d->lock);
 		/* Checked under the lock: whoever leaves waits for it, and after that the driver
 		 * may be gone. */
@@ -266,9 +274,10 @@ static void *monitor(void *argument)
 		look_for_lull(d, &w, now);
 		tally_burst_look(d);
 		tally_unlock(d);
-		if (guards && client && !spin(d, &w, client, epoch, attention))
+		if (guards && client &&
+		    !spin(d, &w, client, epoch, until_freed(freed, paces[attention].spin_ns)))
 			tally_client_wait(client, epoch,
-					  until_freed(client, paces[attention].sleep_ns));
+					  until_freed(freed, paces[attention].sleep_ns));
 		else if (!guards || !client)
 			sleep_alone(d, &w, now);
 	}
