@@ -124,6 +124,45 @@ static int perform_opaque(const struct options *o, const char *ptx, const char *
 	return run(ptxas, log) ? 2 : run(lower, log) ? 3 : 0;
 }
 
+/* As perform(): what ptxas makes of the PTX in `output` takes a guard too, like any machine code.
+ */
+static int check_cuda(const struct options *o, const struct task *t, const char *output,
+		      const char *cubin)
+{
+	/* CUDA 13's ptxas begins at sm_75; older PTX is valid there. */
+	const char *assembled = atoi(t->target + 3) < 75 ? "sm_75" : t->target;
+	char guarded[PATH_MAX + 8], log[PATH_MAX + 8];
+	int result;
+
+	if (!o->ptxas)
+		return 0;
+	snprintf(guarded, sizeof guarded, "%s.opaque", output);
+	snprintf(log, sizeof log, "%s.log", output);
+	result = perform_opaque(o, output, assembled, cubin, guarded, log);
+	unlink(cubin);
+	unlink(guarded);
+	return result;
+}
+
+/* As perform(): a code object must carry metadata for the kernel and for its variant. */
+static int check_amd(const struct options *o, const struct task *t, char *output, const char *notes)
+{
+	char *readelf[] = {(char *)o->readelf, "--notes", output, NULL};
+	struct tally_buffer text = {0};
+	struct tally_error error = {0};
+	char original[128], variant[128];
+	int result = 2;
+
+	snprintf(original, sizeof original, ".name:           %s\n", t->kernel);
+	snprintf(variant, sizeof variant, "%s$slice_guard", t->kernel);
+	if (!run(readelf, notes) && tally_file_read(notes, &text, &error) && text.data &&
+	    strstr(text.data, original) && strstr(text.data, variant) &&
+	    strstr(text.data, ".kernarg_segment_size") && strstr(text.data, t->target))
+		result = 0;
+	tally_buffer_free(&text);
+	return result;
+}
+
 /* In a child: 3 no guard could be put into its machine code, 0 worked, 1 tally-lower refused, 2 it
  * was not accepted by the target's own tools. */
 static int perform(const struct options *o, const struct task *t)
@@ -158,34 +197,8 @@ static int perform(const struct options *o, const struct task *t)
 		return 1;
 	if (!t->check)
 		return 0;
-	if (!strncmp(t->target, "sm_", 3)) {
-		char guarded[PATH_MAX + 8];
-		/* CUDA 13's ptxas begins at sm_75; older PTX is valid there. */
-		const char *assembled = atoi(t->target + 3) < 75 ? "sm_75" : t->target;
-
-		/* What ptxas makes of it takes a guard too, like any machine code. */
-		snprintf(guarded, sizeof guarded, "%s.opaque", output);
-		int code =
-			o->ptxas ? perform_opaque(o, output, assembled, second, guarded, log) : 0;
-		unlink(second);
-		unlink(guarded);
-		return code;
-	}
-	/* A code object must carry metadata for the kernel and for its variant. */
-	char *readelf[] = {(char *)o->readelf, "--notes", output, NULL};
-	struct tally_buffer text = {0};
-	struct tally_error error = {0};
-	char original[128], variant[128];
-	int result = 2;
-
-	snprintf(original, sizeof original, ".name:           %s\n", t->kernel);
-	snprintf(variant, sizeof variant, "%s$slice_guard", t->kernel);
-	if (!run(readelf, second) && tally_file_read(second, &text, &error) && text.data &&
-	    strstr(text.data, original) && strstr(text.data, variant) &&
-	    strstr(text.data, ".kernarg_segment_size") && strstr(text.data, t->target))
-		result = 0;
-	tally_buffer_free(&text);
-	return result;
+	return strncmp(t->target, "sm_", 3) ? check_amd(o, t, output, second)
+					    : check_cuda(o, t, output, second);
 }
 
 /* The last line of a task's log, for the report. */

@@ -335,35 +335,21 @@ static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, 
 #define FROM_SYMBOL_PARAMS                                                                         \
 	void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind
 
-cudaError_t CUDARTAPI cudaMemcpyToSymbol(TO_SYMBOL_PARAMS)
-{
-	return copy_to_symbol(symbol, from, bytes, offset, kind, NULL, true);
-}
+/* The doors of either direction; what stands behind the parameters' list are their names. */
+#define SYMBOL(name, copy_symbol, parameters, ...)                                                 \
+	cudaError_t CUDARTAPI name(parameters)                                                     \
+	{                                                                                          \
+		return copy_symbol(__VA_ARGS__, NULL, true);                                       \
+	}                                                                                          \
+	cudaError_t CUDARTAPI name##Async(parameters, cudaStream_t stream)                         \
+	{                                                                                          \
+		return copy_symbol(__VA_ARGS__, stream, false);                                    \
+	}                                                                                          \
+	CUDART_PTDS(name, (parameters), copy_symbol(__VA_ARGS__, cudaStreamPerThread, false))      \
+	CUDART_PTSZ(name##Async, (parameters, cudaStream_t stream), (__VA_ARGS__, stream))
 
-cudaError_t CUDARTAPI cudaMemcpyToSymbolAsync(TO_SYMBOL_PARAMS, cudaStream_t stream)
-{
-	return copy_to_symbol(symbol, from, bytes, offset, kind, stream, false);
-}
-
-CUDART_PTDS(cudaMemcpyToSymbol, (TO_SYMBOL_PARAMS),
-	    copy_to_symbol(symbol, from, bytes, offset, kind, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemcpyToSymbolAsync, (TO_SYMBOL_PARAMS, cudaStream_t stream),
-	    (symbol, from, bytes, offset, kind, stream))
-
-cudaError_t CUDARTAPI cudaMemcpyFromSymbol(FROM_SYMBOL_PARAMS)
-{
-	return copy_from_symbol(to, symbol, bytes, offset, kind, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemcpyFromSymbolAsync(FROM_SYMBOL_PARAMS, cudaStream_t stream)
-{
-	return copy_from_symbol(to, symbol, bytes, offset, kind, stream, false);
-}
-
-CUDART_PTDS(cudaMemcpyFromSymbol, (FROM_SYMBOL_PARAMS),
-	    copy_from_symbol(to, symbol, bytes, offset, kind, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemcpyFromSymbolAsync, (FROM_SYMBOL_PARAMS, cudaStream_t stream),
-	    (to, symbol, bytes, offset, kind, stream))
+SYMBOL(cudaMemcpyToSymbol, copy_to_symbol, TO_SYMBOL_PARAMS, symbol, from, bytes, offset, kind)
+SYMBOL(cudaMemcpyFromSymbol, copy_from_symbol, FROM_SYMBOL_PARAMS, to, symbol, bytes, offset, kind)
 
 static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, size_t height,
 			cudaStream_t stream, bool now)

@@ -305,30 +305,19 @@ cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, c
 		bytes, function, blocks, block_size));
 }
 
-cudaError_t CUDARTAPI cudaOccupancyMaxPotentialClusterSize(int *size, const void *symbol,
-							   const cudaLaunchConfig_t *config)
-{
-	CUlaunchConfig driver;
-	CUfunction function;
-
-	CUDART_REQUIRE(config);
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	driver = driver_config(config, config->stream);
-	return cudart_result(
-		cudart_driver.cuOccupancyMaxPotentialClusterSize(size, function, &driver));
-}
-
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveClusters(int *clusters, const void *symbol,
-						     const cudaLaunchConfig_t *config)
-{
-	CUlaunchConfig driver;
-	CUfunction function;
-
-	CUDART_REQUIRE(config);
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	driver = driver_config(config, config->stream);
-	return cudart_result(
-		cudart_driver.cuOccupancyMaxActiveClusters(clusters, function, &driver));
-}
+#define CLUSTERS(question)                                                                         \
+	cudaError_t CUDARTAPI cudaOccupancy##question(int *answer, const void *symbol,             \
+						      const cudaLaunchConfig_t *config)            \
+	{                                                                                          \
+		CUlaunchConfig driver;                                                             \
+		CUfunction function;                                                               \
+                                                                                                   \
+		CUDART_REQUIRE(config);                                                            \
+		CUDART_ENTER();                                                                    \
+		CUDART_TRY(cudart_function(symbol, &function));                                    \
+		driver = driver_config(config, config->stream);                                    \
+		return cudart_result(                                                              \
+			cudart_driver.cuOccupancy##question(answer, function, &driver));           \
+	}
+CLUSTERS(MaxPotentialClusterSize)
+CLUSTERS(MaxActiveClusters)

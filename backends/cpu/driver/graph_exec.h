@@ -13,4 +13,7 @@ CUresult graph_exec_node(CUgraphExec exec, CUgraphNode handle, struct graph_node
 CUresult graph_update(struct graph *graph, const struct graph *from,
 		      CUgraphExecUpdateResultInfo *info);
 
+/* The graph that an executable one launches: a copy, its own. */
+CUresult graph_exec_graph(CUgraphExec exec, struct graph **graph);
+
 #endif
