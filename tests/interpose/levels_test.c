@@ -313,6 +313,70 @@ static void graphs_count(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
+/* The monitor brings the count to the board in a lull. */
+static uint64_t launches_so_far(void)
+{
+	usleep(60000);
+	return atomic_load(&tally_slot(device)->launches);
+}
+
+static void launch_empty(CUstream stream)
+{
+	OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+}
+
+/* Launches that one launch of a graph of `nodes` comes to, once it is known how long all of it
+ * takes. `work`: microseconds of each block of a step; 0: empty kernels. */
+static double launches_of_a_graph(unsigned nodes, uint32_t work)
+{
+	CUgraphExec executable;
+	CUgraph graph;
+	CUstream stream;
+	struct chain c;
+	uint64_t before = 0;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	for (unsigned i = 0; i < 8; i++) {
+		chain_step(&c, i, work, false);
+		launch_empty(stream);
+	}
+	OK(cuStreamSynchronize(stream));
+	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	for (unsigned i = 0; i < nodes; i++)
+		if (work)
+			chain_step(&c, 8 + i, work, false);
+		else
+			launch_empty(stream);
+	OK(cuStreamEndCapture(stream, &graph));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	for (unsigned i = 0; i < 20; i++) {
+		if (i == 10)
+			before = launches_so_far();
+		OK(cuGraphLaunch(executable, stream));
+		OK(cuStreamSynchronize(stream));
+		for (unsigned n = 0; work && i && n < nodes; n++)
+			chain_expect(&c, 8 + n);
+	}
+	chain_check(&c);
+	OK(cuGraphExecDestroy(executable));
+	OK(cuGraphDestroy(graph));
+	OK(cuStreamDestroy_v2(stream));
+	return (double)(launches_so_far() - before) / 10;
+}
+
+/* Nodes by themselves, where that is worth it: not where each is over before the next is given. */
+static void short_nodes_go_as_one_graph(void **state)
+{
+	/* In this order: what the first took is not known of another graph with its handle. */
+	double tiny = launches_of_a_graph(150, 0), long_ones = launches_of_a_graph(20, 40);
+
+	print_message("150 empty nodes: %.1f launches a graph; 20 nodes of 480 us: %.1f\n", tiny,
+		      long_ones);
+	assert_true(tiny < 150 / 2.0);
+	assert_true(long_ones >= 20);
+}
+
 /* Levels --------------------------------------------------------------------------------------- */
 
 /* As if the choice had said so, and said it for good. */
@@ -626,6 +690,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(launches_are_timed),
 		cmocka_unit_test(copies_count),
 		cmocka_unit_test(graphs_count),
+		cmocka_unit_test(short_nodes_go_as_one_graph),
 		cmocka_unit_test(order_holds_whatever_runs),
 		cmocka_unit_test(mixing_is_no_fence),
 		cmocka_unit_test(the_choice_is_followed),

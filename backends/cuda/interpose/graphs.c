@@ -29,6 +29,12 @@ struct exec {
 };
 
 #define BUCKETS 256
+
+/* What giving a node by itself takes beside its work, on an H200; and what timing it adds. */
+#define NODE_NS 4000
+/* Limits: what is longer is given node by node whatever that costs, to be stopped inside. */
+#define LONG 10
+
 static struct exec *buckets[BUCKETS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool unseen;
@@ -173,6 +179,7 @@ static void instantiated(CUgraphExec handle, CUgraph graph)
 	struct exec *e;
 	struct tally_nodes l;
 
+	tally_graph_cost_forget(handle);
 	if (tally_process.config.guards)
 		tally_nodes_wait(graph);
 	if (!context || !tally_nodes_read(&l, graph))
@@ -210,6 +217,7 @@ static void updated(CUgraphExec handle, CUgraph graph)
 	struct exec *e = reads_graphs() ? find(handle) : NULL;
 	bool readable;
 
+	tally_graph_cost_forget(handle);
 	if (!e)
 		return;
 	readable = e->list.count;
@@ -223,9 +231,11 @@ static void updated(CUgraphExec handle, CUgraph graph)
 
 /* --- launching --- */
 
-static uint64_t predicted(const struct tally_nodes *l)
+/* `timed` (may be NULL): whether each of its kernels was. */
+static uint64_t predicted(const struct tally_nodes *l, bool *timed)
 {
 	uint64_t ns = 0;
+	bool all = true;
 
 	for (size_t i = 0; i < l->count; i++) {
 		const struct tally_node *n = &l->nodes[i];
@@ -239,9 +249,12 @@ static uint64_t predicted(const struct tally_nodes *l)
 		k = tally_kernel_find(n->kernel.function);
 		if (k)
 			ps = atomic_load_explicit(&k->block_ps, memory_order_relaxed);
+		all &= ps != 0;
 		ns += ps ? ps * n->kernel.grid[0] * n->kernel.grid[1] * n->kernel.grid[2] / 1000
 			 : TALLY_UNIT_NS;
 	}
+	if (timed)
+		*timed = all;
 	return ns;
 }
 
@@ -277,16 +290,36 @@ static bool stoppable(struct tally_nodes *l)
 			return false;
 	}
 	l->stoppable = !unasked;
-	if (unasked && predicted(l) > tally_queue_limit())
+	if (unasked && predicted(l, NULL) > tally_queue_limit())
 		ask_for_all(l);
 	return l->stoppable;
 }
 
-/* What the depth limit would let through at once anyway is launched whole. */
-static bool worth_it(struct tally_nodes *l)
+/*
+ * What the depth limit would let through at once anyway is launched whole; and, up to ten times as
+ * long, a graph whose nodes are so short that giving them one by one takes several times as long as
+ * the graph. `whole_ns` is how long it takes, 0: not measured yet. Kernels by themselves are timed
+ * with what is around them, which is most of it where they are short: there the sum says little,
+ * and the graph is launched whole to learn it. TALLY_LEVEL=guard asks for nodes whatever they cost.
+ */
+static bool worth_it(struct tally_nodes *l, uint64_t whole_ns)
 {
-	return tally_process.config.graphs == TALLY_GRAPHS_NODES ||
-	       (stoppable(l) && predicted(l) > tally_queue_limit());
+	const uint64_t limit = tally_queue_limit(), around = l->count * NODE_NS;
+	bool timed;
+	uint64_t sum;
+
+	if (tally_process.config.graphs == TALLY_GRAPHS_NODES)
+		return true;
+	if (!stoppable(l))
+		return false;
+	sum = predicted(l, &timed);
+	if (tally_process.config.level == TALLY_RUN_GUARD)
+		return sum > limit;
+	if (whole_ns)
+		return whole_ns > limit && (whole_ns > LONG * limit || around <= 2 * whole_ns);
+	if (timed && sum <= around + LONG * limit && sum <= 2 * around)
+		return false;
+	return sum > limit;
 }
 
 static CUresult launch_fill(const CUDA_MEMSET_NODE_PARAMS *p, CUstream stream)
@@ -348,7 +381,8 @@ static void remember_end(struct tally_stream *s, struct exec *e)
 	e->last = s->number;
 }
 
-bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, CUresult *result)
+bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, uint64_t whole_ns,
+			CUresult *result)
 {
 	struct exec *e;
 	bool nodes;
@@ -360,7 +394,7 @@ bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, CUresult *re
 	if (!e)
 		return false;
 	follow_last(s, e);
-	nodes = e->list.count && e->context == s->context->handle && worth_it(&e->list);
+	nodes = e->list.count && e->context == s->context->handle && worth_it(&e->list, whole_ns);
 	*result = CUDA_SUCCESS;
 	/* The doors have to take it for the program's own calls. */
 	tally_leave();

@@ -332,24 +332,34 @@ LAUNCH_BOTH(cuLaunchKernelEx, f, config ? config->hStream : NULL, dimensions_of(
 	    (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
 	    (config, f, kernelParams, extra))
 
-/*
- * A graph goes node by node (graphs.h) or as a whole. What the whole lasts is known by its handle;
- * another graph that gets the same one later is timed anew, as all are.
+/* A graph goes node by node (graphs.h) or as a whole. What the whole lasts is known by its handle.
  */
 #define GRAPHS 256
 
+static struct graph_known {
+	_Atomic(CUgraphExec) graph;
+	struct tally_cost cost;
+} graphs[GRAPHS];
+
+static struct graph_known *graph_place(CUgraphExec graph)
+{
+	uintptr_t n = (uintptr_t)graph;
+
+	return &graphs[(n >> 4 ^ n >> 12) % GRAPHS];
+}
+
 static struct tally_cost *graph_cost(CUgraphExec graph)
 {
-	static struct {
-		_Atomic(CUgraphExec) graph;
-		struct tally_cost cost;
-	} graphs[GRAPHS];
-	uintptr_t n = (uintptr_t)graph;
-	unsigned i = (n >> 4 ^ n >> 12) % GRAPHS;
+	struct graph_known *g = graph_place(graph);
 
-	if (atomic_exchange_explicit(&graphs[i].graph, graph, memory_order_relaxed) != graph)
-		atomic_store(&graphs[i].cost.ns, 0);
-	return &graphs[i].cost;
+	if (atomic_exchange_explicit(&g->graph, graph, memory_order_relaxed) != graph)
+		atomic_store(&g->cost.ns, 0);
+	return &g->cost;
+}
+
+void tally_graph_cost_forget(CUgraphExec graph)
+{
+	atomic_store_explicit(&graph_place(graph)->graph, NULL, memory_order_relaxed);
 }
 
 static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kind)
@@ -372,7 +382,8 @@ static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kin
 		if (!guards) {                                                                     \
 			result = TALLY_REAL(symbol)(hGraph, stream);                               \
 			trace_graph(s, TALLY_TRACE_START);                                         \
-		} else if (!tally_graph_launch(s, hGraph, &result)) {                              \
+		} else if (!tally_graph_launch(s, hGraph, tally_cost_ns(graph_cost(hGraph), 0),    \
+					       &result)) {                                         \
 			tally_fence(s);                                                            \
 			piece.cost = graph_cost(hGraph);                                           \
 			tally_queue_enter(s, &piece, tally_cost_ns(piece.cost, TALLY_UNIT_NS),     \
