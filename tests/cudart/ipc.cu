@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Two processes share memory and events (cudaIpc*): the child opens what the parent has exported, each
- * waits for the other's kernels by events alone, and what is not theirs is refused. */
+ * waits for the other's kernels by events alone, what is not theirs is refused, and nobody waits for one
+ * that is killed. */
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,10 +53,17 @@ static int child(int from, int to)
 	cudaEvent_t told, answered;
 	cudaStream_t stream;
 	struct letter letter;
-	unsigned *values[SIZES], *again, *word;
+	unsigned *values[SIZES], *again, *word, *elsewhere;
 	char turn;
+	int devices;
 
 	take(from, &letter, sizeof letter);
+	OK(cudaGetDeviceCount(&devices));
+	if (devices > 1) {
+		OK(cudaSetDevice(1));
+		OK(cudaIpcOpenMemHandle((void **)&elsewhere, letter.memory[0], cudaIpcMemLazyEnablePeerAccess));
+		OK(cudaSetDevice(0));
+	}
 	OK(cudaStreamCreate(&stream));
 	OK(cudaMalloc(&word, 4));
 	OK(cudaIpcOpenEventHandle(&told, letter.told));
@@ -62,6 +71,12 @@ static int child(int from, int to)
 	for (int s = 0; s < SIZES; s++)
 		OK(cudaIpcOpenMemHandle((void **)&values[s], letter.memory[s],
 					cudaIpcMemLazyEnablePeerAccess));
+	/* What another device had open goes with its context, and with nothing else. */
+	if (devices > 1) {
+		OK(cudaSetDevice(1));
+		OK(cudaDeviceReset());
+		OK(cudaSetDevice(0));
+	}
 	/* Opened twice it is the same, and closed twice. */
 	OK(cudaIpcOpenMemHandle((void **)&again, letter.memory[0], cudaIpcMemLazyEnablePeerAccess));
 	CHECK(again == values[0]);
@@ -162,11 +177,62 @@ static void parent(int from, int to)
 	free(got);
 }
 
+/* Records two events behind a kernel that it does not live to see the end of. */
+static int doomed(int from, int to)
+{
+	cudaIpcEventHandle_t handles[2];
+	cudaEvent_t events[2];
+	unsigned *word;
+	char turn = 'x';
+
+	take(from, handles, sizeof handles);
+	OK(cudaMalloc(&word, 4));
+	busy<<<1, 1>>>(word, 4000000000u);
+	for (int i = 0; i < 2; i++) {
+		OK(cudaIpcOpenEventHandle(&events[i], handles[i]));
+		OK(cudaEventRecord(events[i], 0));
+	}
+	give(to, &turn, 1);
+	pause();
+	return 1;
+}
+
+/* An event may be destroyed while a stream waits for it, and who records may die. */
+static void survivor(pid_t pid, int from, int to)
+{
+	cudaIpcEventHandle_t handles[2];
+	cudaEvent_t events[2];
+	cudaStream_t stream;
+	char turn;
+
+	for (int i = 0; i < 2; i++) {
+		OK(cudaEventCreateWithFlags(&events[i], cudaEventInterprocess | cudaEventDisableTiming));
+		OK(cudaIpcGetEventHandle(&handles[i], events[i]));
+	}
+	OK(cudaStreamCreate(&stream));
+	give(to, handles, sizeof handles);
+	take(from, &turn, 1);
+	OK(cudaStreamWaitEvent(stream, events[0], 0));
+	OK(cudaEventDestroy(events[0]));
+	usleep(50000);
+	EXPECT(cudaErrorNotReady, cudaStreamQuery(stream));
+	EXPECT(cudaErrorNotReady, cudaEventQuery(events[1]));
+	/* It stays a zombie, of which the system still knows. */
+	CHECK(!kill(pid, SIGKILL));
+	OK(cudaEventSynchronize(events[1]));
+	OK(cudaStreamSynchronize(stream));
+	OK(cudaEventQuery(events[1]));
+	OK(cudaEventRecord(events[1], stream));
+	OK(cudaEventSynchronize(events[1]));
+	OK(cudaEventDestroy(events[1]));
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
 int main(void)
 {
 	int down[2], up[2], status;
 
-	CHECK(!pipe(down) && !pipe(up));
+	CHECK(!pipe(down) && !pipe(up) && !setenv("TALLY_CPU_DEVICES", "2", 1));
 	alarm(50); /* rather than to wait for ever */
 	pid_t pid = fork(); /* before anything of CUDA */
 	CHECK(pid >= 0);
@@ -174,7 +240,16 @@ int main(void)
 		alarm(50);
 		_exit(child(down[0], up[1]));
 	}
+	int last_down[2], last_up[2];
+	CHECK(!pipe(last_down) && !pipe(last_up));
+	pid_t last = fork();
+	CHECK(last >= 0);
+	if (!last) {
+		alarm(50);
+		_exit(doomed(last_down[0], last_up[1]));
+	}
 	parent(up[0], down[1]);
+	survivor(last, last_up[0], last_down[1]);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status));
 	puts("ok");
 	return 0;

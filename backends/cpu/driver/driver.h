@@ -95,6 +95,7 @@ struct event {
 	int64_t time;			 /* ns, when the point was reached */
 	struct ipc_event *shared;	 /* of several processes, or NULL */
 	int fd;				 /* of `shared` */
+	uint64_t mine;			 /* this process's last record; ipc.c */
 };
 /* Makes a handle; owns `shared` and `fd`, also when it fails. */
 CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, int fd);

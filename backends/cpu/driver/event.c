@@ -31,7 +31,7 @@ static bool run_record(struct operation *operation)
 
 	record->event->time = (int64_t)tally_now();
 	if (record->event->shared)
-		ipc_event_done(record->event->shared, record->number);
+		ipc_event_done(record->event, record->number);
 	return true;
 }
 
@@ -43,7 +43,7 @@ static void release_record(struct operation *operation)
 		return;
 	/* Nobody waits for a record that was given up. */
 	if (record->event->shared)
-		ipc_event_done(record->event->shared, record->number);
+		ipc_event_done(record->event, record->number);
 	event_let_go(record->event);
 }
 
@@ -84,7 +84,7 @@ struct operation *record_operation(struct event *event)
 	struct record *record = operation->data;
 	record->event = event;
 	if (event->shared)
-		record->number = atomic_fetch_add(&event->shared->recorded, 1) + 1;
+		record->number = ipc_event_claim(event);
 	event_hold(event);
 	return operation;
 }
@@ -133,29 +133,67 @@ CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, in
 	return CUDA_SUCCESS;
 }
 
+#define GONE_NS 10000000 /* how often a wait asks whether who recorded is still there */
+
+struct shared_wait {
+	struct event *event;
+	uint64_t number, asked_ns;
+};
+
+static bool run_shared_wait(struct operation *operation)
+{
+	struct shared_wait *wait = operation->data;
+	uint64_t now;
+
+	if (atomic_load(&wait->event->shared->completed) >= wait->number)
+		return true;
+	now = tally_now();
+	if (now - wait->asked_ns < GONE_NS)
+		return false;
+	wait->asked_ns = now;
+	return ipc_event_over(wait->event, wait->number);
+}
+
+static void release_shared_wait(struct operation *operation)
+{
+	struct shared_wait *wait = operation->data;
+
+	if (wait->event)
+		event_let_go(wait->event);
+}
+
+static const struct operation_class shared_wait_class = {
+	.name = "wait for another process",
+	.start = START_WAIT,
+	.run = run_shared_wait,
+	.release = release_shared_wait,
+};
+
 CUresult event_wait_shared(struct event *event, struct stream *stream)
 {
-	const CUstreamBatchMemOpParams until = {
-		.waitValue = {.operation = CU_STREAM_MEM_OP_WAIT_VALUE_64,
-			      .address = (CUdeviceptr)&event->shared->completed,
-			      .value64 = atomic_load(&event->shared->recorded),
-			      .flags = CU_STREAM_WAIT_VALUE_GEQ}};
+	uint64_t number = atomic_load(&event->shared->recorded);
 	struct operation *operation;
+	struct shared_wait *wait;
 
-	if (atomic_load(&event->shared->completed) >= until.waitValue.value64)
+	if (atomic_load(&event->shared->completed) >= number)
 		return CUDA_SUCCESS;
-	operation = value_operation(&until);
-	return operation ? stream_submit(stream, operation, (struct point){0})
-			 : CUDA_ERROR_OUT_OF_MEMORY;
+	operation = operation_new(&shared_wait_class, sizeof *wait);
+	if (!operation)
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	/* The program may destroy the event while the stream still waits. */
+	event_hold(event);
+	wait = operation->data;
+	*wait = (struct shared_wait){event, number, 0};
+	return stream_submit(stream, operation, (struct point){0});
 }
 
 /* Sleeps until the record is done: it may be another process's, which wakes nobody here. */
-static void wait_shared(const struct ipc_event *shared)
+static void wait_shared(struct event *event)
 {
-	const uint64_t number = atomic_load(&shared->recorded);
+	const uint64_t number = atomic_load(&event->shared->recorded);
 	struct timespec pause = {.tv_nsec = 20000};
 
-	while (atomic_load(&shared->completed) < number) {
+	while (!ipc_event_over(event, number)) {
 		nanosleep(&pause, NULL);
 		if (pause.tv_nsec < 1000000)
 			pause.tv_nsec += pause.tv_nsec / 4;
@@ -239,27 +277,32 @@ static CUresult error_at(struct point point)
 	return error;
 }
 
-/* Whether the event may be asked about or waited for, and where it is. */
-static CUresult ask(CUevent handle, struct point *point, const struct ipc_event **shared)
+/* Whether the event may be asked about or waited for, and where it is. `shared`: itself, held, when
+ * other processes may have recorded it too; or NULL. */
+static CUresult ask(CUevent handle, struct point *point, struct event **shared)
 {
 	struct event *event;
 	CUresult result = event_check(handle, &event);
 
+	*shared = NULL;
 	if (!result)
 		result = capture_forbids_unsafe();
 	if (result)
 		return result;
-	*shared = event->shared;
 	engine_lock();
 	*point = event->point;
 	result = event->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
 	engine_unlock();
+	if (!result && event->shared) {
+		event_hold(event);
+		*shared = event;
+	}
 	return result;
 }
 
 CUresult cuEventQuery(CUevent hEvent)
 {
-	const struct ipc_event *shared;
+	struct event *shared;
 	struct point point;
 	CUresult result = ask(hEvent, &point, &shared);
 
@@ -267,22 +310,26 @@ CUresult cuEventQuery(CUevent hEvent)
 		result = error_at(point);
 	if (!result &&
 	    (!point_reached(point) ||
-	     (shared && atomic_load(&shared->completed) < atomic_load(&shared->recorded))))
+	     (shared && !ipc_event_over(shared, atomic_load(&shared->shared->recorded)))))
 		result = CUDA_ERROR_NOT_READY;
+	if (shared)
+		event_let_go(shared);
 	return result;
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
-	const struct ipc_event *shared;
+	struct event *shared;
 	struct point point;
 	CUresult result = ask(hEvent, &point, &shared);
 
 	if (result)
 		return result;
 	engine_wait(point);
-	if (shared)
+	if (shared) {
 		wait_shared(shared);
+		event_let_go(shared);
+	}
 	return error_at(point);
 }
 

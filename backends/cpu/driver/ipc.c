@@ -24,9 +24,11 @@ struct ticket {
 _Static_assert(sizeof(struct ticket) <= sizeof(CUipcMemHandle), "goes into a handle");
 _Static_assert(sizeof(struct ticket) <= sizeof(CUipcEventHandle), "goes into a handle");
 
-/* Memory of other processes that is open here: a handle that is opened again gives the same. */
+/* Memory of other processes that is open here: a handle that is opened again in the same context
+ * gives the same. */
 struct opened {
 	struct ticket ticket;
+	const struct context *context;
 	uintptr_t address;
 	unsigned times;
 	struct opened *next;
@@ -137,7 +139,7 @@ static CUresult open_memory(const struct ticket *ticket, struct context *context
 		free(opened);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	*opened = (struct opened){*ticket, region.base, 0, all_opened};
+	*opened = (struct opened){*ticket, context, region.base, 0, all_opened};
 	all_opened = opened;
 	*result = opened;
 	return CUDA_SUCCESS;
@@ -157,7 +159,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsign
 	memcpy(&ticket, &handle, sizeof ticket);
 	pthread_mutex_lock(&lock);
 	for (opened = all_opened; opened; opened = opened->next)
-		if (!memcmp(&opened->ticket, &ticket, sizeof ticket))
+		if (opened->context == context && !memcmp(&opened->ticket, &ticket, sizeof ticket))
 			break;
 	if (!opened)
 		error = open_memory(&ticket, context, &opened);
@@ -203,13 +205,12 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 void ipc_forget_context(const struct context *context)
 {
 	struct opened **link = &all_opened;
-	struct region region;
 
 	pthread_mutex_lock(&lock);
 	while (*link) {
 		struct opened *opened = *link;
 
-		if (memory_find(opened->address, &region) && region.context == context) {
+		if (opened->context == context) {
 			*link = opened->next;
 			free(opened);
 		} else {
@@ -248,12 +249,71 @@ void ipc_event_free(struct ipc_event *shared, int fd)
 	close(fd);
 }
 
-void ipc_event_done(struct ipc_event *shared, uint64_t number)
+/* Byte 0 is held, by several if need be, from before a number is taken until its byte is. */
+static bool lock_byte(int fd, short type, uint64_t byte)
+{
+	struct flock range = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+
+	return !fcntl(fd, F_OFD_SETLK, &range);
+}
+
+/* Whether another holds the byte; of our own locks the system says nothing. */
+static bool byte_is_held(int fd, uint64_t byte)
+{
+	struct flock range = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)byte, .l_len = 1};
+
+	return fcntl(fd, F_OFD_GETLK, &range) || range.l_type != F_UNLCK;
+}
+
+static void complete(struct ipc_event *shared, uint64_t number)
 {
 	uint64_t done = atomic_load(&shared->completed);
 
 	while (done < number && !atomic_compare_exchange_weak(&shared->completed, &done, number))
 		;
+}
+
+/* Claims of one process, which share their locks, come one after another. */
+static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
+
+uint64_t ipc_event_claim(struct event *event)
+{
+	pthread_mutex_lock(&claiming);
+	bool locked = lock_byte(event->fd, F_RDLCK, 0);
+	uint64_t number = atomic_fetch_add(&event->shared->recorded, 1) + 1;
+	locked &= lock_byte(event->fd, F_WRLCK, number);
+	/* Without locks nobody can tell who has gone. */
+	if (!locked)
+		atomic_store(&event->shared->blind, true);
+	lock_byte(event->fd, F_UNLCK, 0);
+	event->mine = number;
+	pthread_mutex_unlock(&claiming);
+	return number;
+}
+
+void ipc_event_done(struct event *event, uint64_t number)
+{
+	complete(event->shared, number);
+	lock_byte(event->fd, F_UNLCK, number);
+}
+
+bool ipc_event_over(struct event *event, uint64_t number)
+{
+	struct ipc_event *shared = event->shared;
+	bool over = atomic_load(&shared->completed) >= number, gone;
+
+	if (over || atomic_load(&shared->blind))
+		return over;
+	pthread_mutex_lock(&claiming);
+	gone = event->mine != number && !byte_is_held(event->fd, 0) &&
+	       !byte_is_held(event->fd, number);
+	pthread_mutex_unlock(&claiming);
+	/* Who has done it says so before it lets go. */
+	if (gone)
+		complete(shared, number);
+	return gone;
 }
 
 CUresult cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent hEvent)
