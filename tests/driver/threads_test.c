@@ -186,6 +186,50 @@ static void forked_children_work(void **state)
 	OK(cuMemFree((CUdeviceptr)count));
 }
 
+static _Atomic bool enough;
+
+static void *record(void *event)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!atomic_load(&enough))
+		OK(cuEventRecord(event, NULL));
+	OK(cuEventSynchronize(event));
+	return NULL;
+}
+
+/* Whatever lock of events that processes share a thread has when the process forks, children can
+ * record too, and open and close what others export. */
+static void forked_children_record(void **state)
+{
+	enum { CHILDREN = 60 };
+	CUipcMemHandle handle = {{0}};
+	pthread_t thread;
+	CUdeviceptr memory;
+	CUevent event;
+	int status;
+
+	OK(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING));
+	assert_int_equal(pthread_create(&thread, NULL, record, event), 0);
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			alarm(20);
+			CUresult error = cuEventRecord(event, NULL);
+			if (!error)
+				error = cuEventSynchronize(event);
+			if (cuIpcOpenMemHandle(&memory, handle, 1) != CUDA_ERROR_INVALID_VALUE)
+				error = CUDA_ERROR_UNKNOWN;
+			_exit(error != CUDA_SUCCESS);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	atomic_store(&enough, true);
+	pthread_join(thread, NULL);
+	OK(cuEventDestroy(event));
+}
+
 static void *synchronise(void *stream)
 {
 	OK(cuCtxSetCurrent(context));
@@ -230,6 +274,7 @@ int main(void)
 		cmocka_unit_test(deep_queue),
 		cmocka_unit_test(sleepers_on_several_streams_wake_together),
 		cmocka_unit_test(forked_children_work),
+		cmocka_unit_test(forked_children_record),
 	};
 
 	return cmocka_run_group_tests(tests, start_driver, stop_driver);

@@ -10,16 +10,20 @@
 
 static void before(void)
 {
+	ipc_lock();
 	memory_lock();
 	engine_lock();
 	handles_lock();
+	ipc_claims_lock();
 }
 
 static void parent(void)
 {
+	ipc_claims_unlock();
 	handles_unlock();
 	engine_unlock();
 	memory_unlock();
+	ipc_unlock();
 }
 
 static void empty(struct stream *stream)
@@ -61,8 +65,10 @@ static void child(void)
 	engine.free_slot_count = engine.workers;
 	memcpy(&engine.lock, &unlocked, sizeof unlocked);
 	modules_after_fork();
+	ipc_claims_unlock();
 	handles_unlock();
 	memory_unlock();
+	ipc_unlock();
 }
 
 void engine_watch_forks(void)

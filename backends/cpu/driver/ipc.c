@@ -36,6 +36,29 @@ struct opened {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct opened *all_opened;
 
+/* Claims of records of one process, which share their locks, come one after another. */
+static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
+
+void ipc_lock(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void ipc_unlock(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void ipc_claims_lock(void)
+{
+	pthread_mutex_lock(&claiming);
+}
+
+void ipc_claims_unlock(void)
+{
+	pthread_mutex_unlock(&claiming);
+}
+
 int ipc_file(size_t bytes)
 {
 	int fd = memfd_create("tally-ipc", MFD_CLOEXEC);
@@ -157,7 +180,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsign
 	if (!pdptr || Flags != CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS)
 		return CUDA_ERROR_INVALID_VALUE;
 	memcpy(&ticket, &handle, sizeof ticket);
-	pthread_mutex_lock(&lock);
+	ipc_lock();
 	for (opened = all_opened; opened; opened = opened->next)
 		if (opened->context == context && !memcmp(&opened->ticket, &ticket, sizeof ticket))
 			break;
@@ -167,7 +190,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pdptr, CUipcMemHandle handle, unsign
 		opened->times++;
 		*pdptr = opened->address;
 	}
-	pthread_mutex_unlock(&lock);
+	ipc_unlock();
 	return error;
 }
 
@@ -186,7 +209,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 		return error;
 	/* As freeing does: what was launched may use it. */
 	contexts_quiesce();
-	pthread_mutex_lock(&lock);
+	ipc_lock();
 	for (link = &all_opened; *link; link = &(*link)->next)
 		if ((*link)->address == dptr)
 			break;
@@ -198,7 +221,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr dptr)
 		memory_remove(dptr, 1u << REGION_IMPORTED, NULL);
 		free(opened);
 	}
-	pthread_mutex_unlock(&lock);
+	ipc_unlock();
 	return error ? error : context_error(context);
 }
 
@@ -206,7 +229,7 @@ void ipc_forget_context(const struct context *context)
 {
 	struct opened **link = &all_opened;
 
-	pthread_mutex_lock(&lock);
+	ipc_lock();
 	while (*link) {
 		struct opened *opened = *link;
 
@@ -217,7 +240,7 @@ void ipc_forget_context(const struct context *context)
 			link = &opened->next;
 		}
 	}
-	pthread_mutex_unlock(&lock);
+	ipc_unlock();
 }
 
 /* --- events --- */
@@ -275,12 +298,9 @@ static void complete(struct ipc_event *shared, uint64_t number)
 		;
 }
 
-/* Claims of one process, which share their locks, come one after another. */
-static pthread_mutex_t claiming = PTHREAD_MUTEX_INITIALIZER;
-
 uint64_t ipc_event_claim(struct event *event)
 {
-	pthread_mutex_lock(&claiming);
+	ipc_claims_lock();
 	bool locked = lock_byte(event->fd, F_RDLCK, 0);
 	uint64_t number = atomic_fetch_add(&event->shared->recorded, 1) + 1;
 	locked &= lock_byte(event->fd, F_WRLCK, number);
@@ -289,7 +309,7 @@ uint64_t ipc_event_claim(struct event *event)
 		atomic_store(&event->shared->blind, true);
 	lock_byte(event->fd, F_UNLCK, 0);
 	event->mine = number;
-	pthread_mutex_unlock(&claiming);
+	ipc_claims_unlock();
 	return number;
 }
 
@@ -306,10 +326,10 @@ bool ipc_event_over(struct event *event, uint64_t number)
 
 	if (over || atomic_load(&shared->blind))
 		return over;
-	pthread_mutex_lock(&claiming);
+	ipc_claims_lock();
 	gone = event->mine != number && !byte_is_held(event->fd, 0) &&
 	       !byte_is_held(event->fd, number);
-	pthread_mutex_unlock(&claiming);
+	ipc_claims_unlock();
 	/* Who has done it says so before it lets go. */
 	if (gone)
 		complete(shared, number);

@@ -18,6 +18,13 @@ struct ipc_event {
 	_Atomic bool blind;	    /* the system gave no locks to somebody */
 };
 
+/* For forks: what is open (before the memory's lock), the numbers of records (behind all others).
+ */
+void ipc_lock(void);
+void ipc_unlock(void);
+void ipc_claims_lock(void);
+void ipc_claims_unlock(void);
+
 /* A memfd of `bytes` (whole pages), or -1. The caller closes it. */
 int ipc_file(size_t bytes);
 
