@@ -5,7 +5,8 @@
  * code is little-endian 64-bit everywhere, so the C layouts below are the device layouts.
  *
  * Every transformed entry (`K$slice`, `K$guard`, `K$slice_guard`, `K$persist`) takes the original's
- * parameters and, last, one `struct tally_launch` by value, 8-byte aligned.
+ * parameters and, last, one `struct tally_launch` by value, 8-byte aligned. Machine code that a
+ * guard was put into (docs/opaque.md) takes its first 16 bytes, and has no other name.
  *
  * A block's linear id u counts x fastest: u = (z * grid.y + y) * grid.x + x, in the original grid.
  *   slice   the launch is one-dimensional, hi - lo blocks; block b of it runs u = lo + b
@@ -54,11 +55,18 @@ struct tally_control {
 #define TALLY_MAILBOX_SEQUENCE(m)    ((uint32_t)((m) >> 32))
 #define TALLY_MAILBOX_MAX(m)	     ((uint32_t)(m))
 
+/* guard.ll and the guard of machine code have these as numbers. */
 _Static_assert(sizeof(struct tally_launch) == 32, "device layout");
 _Static_assert(offsetof(struct tally_launch, lo) == 8, "device layout");
+_Static_assert(offsetof(struct tally_launch, hi) == 12, "device layout");
 _Static_assert(offsetof(struct tally_launch, grid) == 16, "device layout");
 _Static_assert(sizeof(struct tally_control) == 40, "device layout");
+_Static_assert(offsetof(struct tally_control, word) == 0, "device layout");
+_Static_assert(offsetof(struct tally_control, gate) == 8, "device layout");
+_Static_assert(offsetof(struct tally_control, broken) == 16, "device layout");
+_Static_assert(offsetof(struct tally_control, mailbox) == 24, "device layout");
 _Static_assert(offsetof(struct tally_control, sequence) == 32, "device layout");
+_Static_assert(offsetof(struct tally_control, hi) == 36, "device layout");
 
 /* After `old` was read while the stop bit was set: the one that set it, when blocks remain and no
  * earlier launch of the stream was stopped, says so, broken first. */
@@ -72,8 +80,9 @@ static inline void tally_guard_post(struct tally_control *c, uint64_t old)
 
 /*
  * The decision, once per block, by one thread, for all (`tally.guard.enter` of the IR contract).
- * This C form is the reference and what the CPU executor runs; ir_passes/library.ll has the same in
- * IR for the GPU targets. Returns whether block `u` is to run.
+ * This C form is the reference and what the CPU executor runs; ir_passes/guard.ll has the same in
+ * IR for the GPU targets, the guard of machine code (docs/opaque.md) in its vendor's words; tests
+ * compare both with this one. Returns whether block `u` is to run.
  *
  * gate or broken set: atomicOr(W, stop). If old.max >= u+1 this block was promised to run before
  * the launch was stopped (a higher id entered first): it runs. Otherwise it ends. The one whose OR

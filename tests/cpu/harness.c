@@ -21,6 +21,23 @@
 
 bool cpu_test_coroutines, cpu_test_portable_matrix;
 
+/* Whether a line of `text` declares `name`. */
+static bool declares(const char *text, const char *name)
+{
+	char call[160];
+
+	snprintf(call, sizeof call, "@%s(", name);
+	for (const char *p = text; (p = strstr(p, call)); p++) {
+		const char *line = p;
+
+		while (line > text && line[-1] != '\n')
+			line--;
+		if (!strncmp(line, "declare ", 8))
+			return true;
+	}
+	return false;
+}
+
 /* The declaration of every operation that `text` calls and does not declare, as text in front. */
 static void declare_operations(const char *text, struct tally_buffer *out)
 {
@@ -29,12 +46,12 @@ static void declare_operations(const char *text, struct tally_buffer *out)
 	char *declarations;
 
 	for (const char *p = text; (p = strstr(p, "@tally.")); p++) {
-		char name[128], declared[160];
+		char name[128];
 		size_t length = strcspn(p + 1, "( )\n,");
 
 		snprintf(name, sizeof name, "%.*s", (int)length, p + 1);
-		snprintf(declared, sizeof declared, "declare %s", name);
-		tally_operation_declare(module, name);
+		if (!declares(text, name))
+			tally_operation_declare(module, name);
 	}
 	declarations = LLVMPrintModuleToString(module);
 	tally_buffer_print(out, "%s\n%s", declarations, text);

@@ -3,7 +3,7 @@
  * What patched machine code does on a GPU, as a kernel of the CPU device that was written by hand:
  * `step` of guard_kernels.c keeps its name and its grid, takes the first half of struct
  * tally_launch as its last parameter, and decides itself whether a block runs. So the host's half
- * of the protocol for such kernels is tested without a GPU. So is the trial (opaque_test.c): its
+ * of the protocol for such kernels is tested without a GPU. So is the trial (opaque_trial.c): its
  * kernel `tally_opaque` has the fault that $TRIAL_FAULT names.
  */
 #include <stddef.h>

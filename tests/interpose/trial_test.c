@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trial of patched code (opaque_test.c) on a device that does as it should and on devices that
+ * The trial of patched code (opaque_trial.c) on a device that does as it should and on devices that
  * do not: the driver is the CPU device's, but for the compiler that it lacks; what patching would
  * make is patched_kernels.c, with a fault or without. trial.sh gives the compiler.
  */

@@ -44,7 +44,7 @@ void tally_opaque_ask(struct tally_module *module);
 /* Whether kernels of that name wait for others than blocks before them: they are never stopped. */
 bool tally_opaque_collective(const char *kernel);
 
-/* opaque_test.c: whether this driver runs patched code as it should: a small kernel is patched,
+/* opaque_trial.c: whether this driver runs patched code as it should: a small kernel is patched,
  * run, stopped and started again, once in the process. Says on stderr why not. `context` is not
  * current; called by a thread of ours, which may wait for the gate. */
 bool tally_opaque_works(CUcontext context, const char *target);
