@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guard of machine code (backends/cuda/sass/prelude.ptx.in) against launch_abi.h's in C: its own
- * text, lifted and run by the CPU device, with a count where the kernel would go on.
+ * The guard of machine code (backends/cuda/sass/prelude.ptx.in) against launch_abi.h's in C: its
+ * own text, lifted and run by the CPU device, with a count where the kernel would go on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
