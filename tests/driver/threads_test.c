@@ -150,6 +150,7 @@ static void child_process(uint32_t *count, CUstream stream)
 	uint32_t before = count[0];
 	CUevent event;
 
+	alarm(20);
 	if (cuStreamSynchronize(stream) ||
 	    cuLaunchKernel(kernel("count"), 1, 1, 1, 1, 1, 1, 0, stream, params, NULL))
 		_exit(1);
@@ -160,6 +161,12 @@ static void child_process(uint32_t *count, CUstream stream)
 	if (cuLaunchKernel(kernel("count"), 64, 1, 1, 1, 1, 1, 0, NULL, params, NULL) ||
 	    cuCtxSynchronize() || count[0] != before + 2 || count[63] < 1)
 		_exit(4);
+	CUdeviceptr memory;
+	uint32_t word = 5;
+	if (cuMemAlloc(&memory, 64) || cuMemsetD32Async(memory, 7, 16, stream) ||
+	    cuStreamSynchronize(stream) || cuMemcpyDtoH(&word, memory, 4) || word != 7 ||
+	    cuMemFree(memory))
+		_exit(5);
 	_exit(0);
 }
 

@@ -138,6 +138,9 @@ struct region {
 
 void memory_lock(void);
 void memory_unlock(void);
+/* In a forked child, where the lock that was taken for the fork is not this thread's to give back:
+ * a lock of readers and a writer remembers the writer by its number, which is another now. */
+void memory_after_fork(void);
 /* Makes memory of the pool's device, or (NULL) of the context's; CUDA_ERROR_OUT_OF_MEMORY beyond
  * its size. */
 CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct context *context,

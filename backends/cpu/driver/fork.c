@@ -67,7 +67,7 @@ static void child(void)
 	modules_after_fork();
 	ipc_claims_unlock();
 	handles_unlock();
-	memory_unlock();
+	memory_after_fork();
 	ipc_unlock();
 }
 

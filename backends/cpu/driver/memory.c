@@ -32,6 +32,13 @@ void memory_unlock(void)
 	pthread_rwlock_unlock(&lock);
 }
 
+void memory_after_fork(void)
+{
+	static const pthread_rwlock_t unlocked = PTHREAD_RWLOCK_INITIALIZER;
+
+	memcpy(&lock, &unlocked, sizeof unlocked);
+}
+
 /* Index of the first region that begins after `address`. */
 static size_t after(uintptr_t address)
 {
