@@ -60,7 +60,7 @@ bool tally_file_read(const char *path, struct tally_buffer *out, struct tally_er
 	return ok;
 }
 
-static bool write_descriptor(int fd, const void *data, size_t size)
+bool tally_write_all(int fd, const void *data, size_t size)
 {
 	const char *p = data;
 
@@ -85,7 +85,7 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 	char temporary[PATH_MAX], real[PATH_MAX];
 
 	if (!strcmp(path, "-")) {
-		if (!write_descriptor(STDOUT_FILENO, data, size))
+		if (!tally_write_all(STDOUT_FILENO, data, size))
 			return tally_fail_at(error, "<stdout>", 0, 0, "cannot write: %s",
 					     strerror(errno));
 		return true;
@@ -93,7 +93,7 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 	bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
 	if (special) {
 		int fd = open(path, O_WRONLY | O_CLOEXEC);
-		bool ok = fd >= 0 && write_descriptor(fd, data, size);
+		bool ok = fd >= 0 && tally_write_all(fd, data, size);
 		int saved = errno;
 		if (fd >= 0)
 			close(fd);
@@ -117,7 +117,7 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
-	bool ok = write_descriptor(fd, data, size);
+	bool ok = tally_write_all(fd, data, size);
 	int saved = errno;
 	if (close(fd) != 0 && ok) {
 		ok = false;

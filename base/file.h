@@ -18,6 +18,9 @@ bool tally_file_read(const char *path, struct tally_buffer *out, struct tally_er
  */
 bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error);
 
+/* Writes `size` bytes to a descriptor, however many calls that takes. False with errno set. */
+bool tally_write_all(int fd, const void *data, size_t size);
+
 /* Makes folder `path` with its parents, mode 0700 for those that are new. */
 bool tally_make_folders(const char *path, struct tally_error *error);
 

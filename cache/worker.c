@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "cache/internal.h"
 
@@ -223,24 +224,11 @@ bool tally_within_file_limit(uint64_t size)
 
 static bool write_all(int fd, const void *data, size_t size)
 {
-	const char *p = data;
-
 	if (!tally_within_file_limit(size)) {
 		errno = EFBIG;
 		return false;
 	}
-	while (size) {
-		ssize_t n = write(fd, p, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			errno = n ? errno : ENOSPC;
-			return false;
-		}
-		p += n;
-		size -= (size_t)n;
-	}
-	return true;
+	return tally_write_all(fd, data, size);
 }
 
 static void close_if_open(int fd)

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/lower/join.h"
+#include "base/file.h"
 #include "cli/lower.h"
 #include "frontend/frontend.h"
 
@@ -100,23 +101,6 @@ static bool lower_part(const struct parts *p, size_t k, struct tally_buffer *out
 	return module && lower_module(module, &options, p->lowering, out, error);
 }
 
-static bool write_all(int file, const void *data, size_t size)
-{
-	const char *at = data;
-
-	while (size) {
-		ssize_t n = write(file, at, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		at += n;
-		size -= (size_t)n;
-	}
-	return true;
-}
-
 /* In the part's process: an error value, then the text. */
 static void work(const struct parts *p, size_t k, pid_t parent)
 {
@@ -130,8 +114,8 @@ static void work(const struct parts *p, size_t k, pid_t parent)
 	if (!lower_part(p, k, &out, &error) && !tally_failed(&error))
 		tally_fail(&error, "a part could not be lowered");
 	fflush(stderr);
-	_exit(write_all(part->output, &error, sizeof error) &&
-			      write_all(part->output, out.data, out.size)
+	_exit(tally_write_all(part->output, &error, sizeof error) &&
+			      tally_write_all(part->output, out.data, out.size)
 		      ? 0
 		      : 1);
 }

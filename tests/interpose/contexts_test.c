@@ -189,21 +189,11 @@ static void a_reset_ends_the_primary_context(void **state)
 
 static CUgraphExec graph_of(struct chain *c, CUfunction f, uint32_t number, uint32_t us)
 {
-	void *pointers[] = {&c->values, &c->ran, &number, &us};
-	CUDA_KERNEL_NODE_PARAMS p = {.func = f,
-				     .gridDimX = BLOCKS,
-				     .gridDimY = 1,
-				     .gridDimZ = 1,
-				     .blockDimX = 1,
-				     .blockDimY = 1,
-				     .blockDimZ = 1,
-				     .kernelParams = pointers};
-	CUgraphNode node;
 	CUgraphExec exec;
 	CUgraph graph;
 
 	OK(cuGraphCreate(&graph, 0));
-	OK(cuGraphAddKernelNode_v2(&node, graph, NULL, 0, &p));
+	chain_node(c, graph, f, number, us, NULL, 0);
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	OK(cuGraphDestroy(graph));
 	return exec;

@@ -8,24 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static CUgraphNode add_step(CUgraph graph, struct chain *c, uint32_t number, uint32_t us,
-			    const CUgraphNode *after, size_t count)
-{
-	void *pointers[] = {&c->values, &c->ran, &number, &us};
-	CUDA_KERNEL_NODE_PARAMS p = {.func = step,
-				     .gridDimX = BLOCKS,
-				     .gridDimY = 1,
-				     .gridDimZ = 1,
-				     .blockDimX = 1,
-				     .blockDimY = 1,
-				     .blockDimZ = 1,
-				     .kernelParams = pointers};
-	CUgraphNode node;
-
-	OK(cuGraphAddKernelNode_v2(&node, graph, after, count, &p));
-	return node;
-}
-
 enum { NODES = 8 };
 
 /* A chain of NODES steps numbered from `first`, a copy and a memset among them. */
@@ -38,7 +20,7 @@ static CUgraph make_graph(struct chain *c, uint32_t first, uint32_t us, CUgraphN
 
 	OK(cuGraphCreate(&graph, 0));
 	for (uint32_t i = 0; i < NODES; i++) {
-		nodes[i] = last = add_step(graph, c, first + i, us, &last, i != 0);
+		nodes[i] = last = chain_node(c, graph, step, first + i, us, &last, i != 0);
 		if (i == 2)
 			OK(cuGraphAddMemcpyNode(&last, graph, &last, 1, some_copy(), context));
 		if (i == 4)
@@ -237,10 +219,10 @@ static void functions_of_graphs_may_wait_for_the_launcher(void **state)
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
 	OK(cuGraphCreate(&graph, 0));
-	last = add_step(graph, &c, 0, LONG_US, NULL, 0);
+	last = chain_node(&c, graph, step, 0, LONG_US, NULL, 0);
 	OK(cuGraphAddHostNode(&last, graph, &last, 1, &call));
 	for (uint32_t i = 1; i < NODES; i++)
-		last = add_step(graph, &c, i, LONG_US, &last, 1);
+		last = chain_node(&c, graph, step, i, LONG_US, &last, 1);
 	OK(cuGraphInstantiateWithFlags(&exec, graph, 0));
 	OK(cuGraphDestroy(graph));
 	OK(cuGraphLaunch(exec, stream));

@@ -91,6 +91,24 @@ void chain_open(struct chain *c, CUstream stream)
 	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
 }
 
+CUgraphNode chain_node(struct chain *c, CUgraph graph, CUfunction kernel, uint32_t number,
+		       uint32_t work, const CUgraphNode *after, size_t count)
+{
+	void *pointers[] = {&c->values, &c->ran, &number, &work};
+	CUDA_KERNEL_NODE_PARAMS p = {.func = kernel,
+				     .gridDimX = BLOCKS,
+				     .gridDimY = 1,
+				     .gridDimZ = 1,
+				     .blockDimX = 1,
+				     .blockDimY = 1,
+				     .blockDimZ = 1,
+				     .kernelParams = pointers};
+	CUgraphNode node;
+
+	OK(cuGraphAddKernelNode_v2(&node, graph, after, count, &p));
+	return node;
+}
+
 void chain_expect(struct chain *c, uint32_t number)
 {
 	c->launches++;

@@ -63,6 +63,9 @@ void chain_open(struct chain *c, CUstream stream);
 void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed);
 /* A launch of it that somebody else made, or will make. */
 void chain_expect(struct chain *c, uint32_t number);
+/* A node of `graph` behind `count` others: a step of the chain, or another kernel like it. */
+CUgraphNode chain_node(struct chain *c, CUgraph graph, CUfunction kernel, uint32_t number,
+		       uint32_t work, const CUgraphNode *after, size_t count);
 /* How many blocks have run so far; nothing is waited for. */
 uint32_t chain_ran(const struct chain *c);
 /* Waits for the chain, and sees that each launch ran once and in its turn. */

@@ -77,74 +77,32 @@ CUresult cuStreamQuery(CUstream hStream)
 	return result ? result : busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-CUresult cuStreamGetPriority(CUstream hStream, int *priority)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !priority)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*priority = -stream->level;
-	return result;
-}
-
-CUresult cuStreamGetFlags(CUstream hStream, unsigned int *flags)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !flags)
-		result = CUDA_ERROR_INVALID_VALUE;
-	/* NVIDIA's driver 580 answers 900 and ends the capture, for this question alone. */
-	if (!result)
-		result = capture_refuse(stream);
-	if (!result)
-		*flags = stream->flags;
-	return result;
-}
-
-CUresult cuStreamGetId(CUstream hStream, unsigned long long *streamId)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !streamId)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*streamId = stream->id;
-	return result;
-}
-
-CUresult cuStreamGetCtx(CUstream hStream, CUcontext *pctx)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !pctx)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*pctx = (CUcontext)stream->context;
-	return result;
-}
+#define GET(symbol, type, allowed, value)                                                          \
+	CUresult symbol(CUstream hStream, type *answer)                                            \
+	{                                                                                          \
+		struct stream *stream;                                                             \
+		CUresult result = stream_resolve(hStream, &stream);                                \
+                                                                                                   \
+		if (!result && !answer)                                                            \
+			result = CUDA_ERROR_INVALID_VALUE;                                         \
+		if (!result)                                                                       \
+			result = allowed;                                                          \
+		if (!result)                                                                       \
+			*answer = value;                                                           \
+		return result;                                                                     \
+	}
+GET(cuStreamGetPriority, int, CUDA_SUCCESS, -stream->level)
+/* NVIDIA's driver 580 answers 900 and ends the capture, for this question alone. */
+GET(cuStreamGetFlags, unsigned int, capture_refuse(stream), stream->flags)
+GET(cuStreamGetId, unsigned long long, CUDA_SUCCESS, stream->id)
+GET(cuStreamGetCtx, CUcontext, CUDA_SUCCESS, (CUcontext)stream->context)
+GET(cuStreamGetDevice, CUdevice, CUDA_SUCCESS, stream->context->device)
 
 CUresult cuStreamGetCtx_v2(CUstream hStream, CUcontext *pCtx, CUgreenCtx *pGreenCtx)
 {
 	if (pGreenCtx)
 		*pGreenCtx = NULL;
 	return cuStreamGetCtx(hStream, pCtx);
-}
-
-CUresult cuStreamGetDevice(CUstream hStream, CUdevice *device)
-{
-	struct stream *stream;
-	CUresult result = stream_resolve(hStream, &stream);
-
-	if (!result && !device)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*device = stream->context->device;
-	return result;
 }
 
 CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent, unsigned int Flags)
