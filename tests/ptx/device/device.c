@@ -86,30 +86,49 @@ const char *device_target(void)
 	return target;
 }
 
-void device_run(const char *text, const char *kernel, unsigned threads, const uint64_t *in,
-		uint64_t *out, size_t bytes)
+void *device_load(const char *text)
+{
+	CUmodule module;
+
+	device_capability();
+	return driver.cuModuleLoadData(&module, text) ? NULL : module;
+}
+
+void device_unload(void *module)
+{
+	driver.cuModuleUnload(module);
+}
+
+bool device_launch(void *module, const char *kernel, unsigned threads, const void *in,
+		   size_t in_bytes, void *out, size_t out_bytes)
 {
 	CUdeviceptr from = 0, to = 0;
 	void *parameters[] = {&from, &to};
-	CUmodule module = NULL;
 	CUfunction function;
 	bool ok;
 
-	device_capability();
-	ok = !driver.cuModuleLoadData(&module, text) &&
-	     !driver.cuModuleGetFunction(&function, module, kernel) &&
-	     !driver.cuMemAlloc_v2(&from, bytes) && !driver.cuMemAlloc_v2(&to, bytes) &&
-	     !driver.cuMemcpyHtoD_v2(from, in, bytes) && !driver.cuMemsetD8_v2(to, 0, bytes) &&
+	ok = !driver.cuModuleGetFunction(&function, module, kernel) &&
+	     !driver.cuMemAlloc_v2(&from, in_bytes) && !driver.cuMemAlloc_v2(&to, out_bytes) &&
+	     !driver.cuMemcpyHtoD_v2(from, in, in_bytes) &&
+	     !driver.cuMemsetD8_v2(to, 0, out_bytes) &&
 	     !driver.cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, NULL, parameters, NULL) &&
-	     !driver.cuMemcpyDtoH_v2(out, to, bytes);
-	if (!ok) {
-		fprintf(stderr, "does not load or run:\n%s", text);
-		device_wrong++;
-	}
+	     !driver.cuMemcpyDtoH_v2(out, to, out_bytes);
 	if (from)
 		driver.cuMemFree_v2(from);
 	if (to)
 		driver.cuMemFree_v2(to);
+	return ok;
+}
+
+void device_run(const char *text, const char *kernel, unsigned threads, const uint64_t *in,
+		uint64_t *out, size_t bytes)
+{
+	void *module = device_load(text);
+
+	if (!module || !device_launch(module, kernel, threads, in, bytes, out, bytes)) {
+		fprintf(stderr, "does not load or run:\n%s", text);
+		device_wrong++;
+	}
 	if (module)
-		driver.cuModuleUnload(module);
+		device_unload(module);
 }
