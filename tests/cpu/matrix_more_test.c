@@ -279,6 +279,77 @@ static void absent_elements(void **state)
 }
 
 /* Four products, of lanes 4 i to 4 i + 3 and 16 further on. */
+struct quads {
+	int a[4][8][4], b[4][4][8], c[4][8][8];
+};
+
+static void quads_factors(struct quads *q, const struct tally_matrix_form *f, bool a_row,
+			  bool b_row, uint64_t *in)
+{
+	for (unsigned lane = 0; lane < LANES; lane++) {
+		unsigned n = lane / 4 % 4, upper = lane < 16 ? 0 : 4;
+		uint64_t *words = in + lane * MATRIX_WORDS;
+
+		for (unsigned i = 0; i < 4; i++) {
+			int x = matrix_number(f->a, lane * 4 + i);
+			int y = matrix_number(f->b, lane * 4 + i + 500);
+
+			if (a_row)
+				q->a[n][lane % 4 + upper][i] = x;
+			else
+				q->a[n][i + upper][lane % 4] = x;
+			if (b_row)
+				q->b[n][lane % 4][i + upper] = y;
+			else
+				q->b[n][i][lane % 4 + upper] = y;
+			matrix_put(words, 0, f->a, i, matrix_bits_for(f->a, x));
+			matrix_put(words, 2, f->b, i, matrix_bits_for(f->b, y));
+		}
+	}
+}
+
+/* Where element i of C (or D) is in its product: halves of C lie their own way. */
+static void quads_place(const struct tally_matrix_form *f, bool result, unsigned lane, unsigned i,
+			unsigned *row, unsigned *column)
+{
+	bool halves = f->d == TALLY_MATRIX_F16 || (f->c != f->d && !result);
+
+	*row = (halves ? lane % 4 : (lane & 1) + (i & 2)) + (lane < 16 ? 0 : 4);
+	*column = halves ? i : (i & 4) + (lane & 2) + (i & 1);
+}
+
+static void quads_sums(struct quads *q, const struct tally_matrix_form *f, uint64_t *in)
+{
+	for (unsigned n = 0; n < LANES * 8; n++) {
+		unsigned lane = n / 8, i = n % 8, row, column;
+		int x = matrix_number(TALLY_MATRIX_F16, n + 77);
+
+		quads_place(f, false, lane, i, &row, &column);
+		q->c[lane / 4 % 4][row][column] = x;
+		matrix_put(in + lane * MATRIX_WORDS, 4, f->c, i, matrix_bits_for(f->c, x));
+	}
+}
+
+static void quads_check(const struct quads *q, const struct tally_matrix_form *f,
+			const uint64_t *out)
+{
+	for (unsigned m = 0; m < LANES * 8; m++) {
+		unsigned lane = m / 8, i = m % 8, n = lane / 4 % 4, row, column;
+		const uint64_t *words = out + lane * MATRIX_WORDS;
+		uint64_t got = f->d == TALLY_MATRIX_F16 ? words[i / 2] >> i % 2 * 16 & 0xffff
+							: words[i] & 0xffffffff;
+		int x;
+
+		quads_place(f, true, lane, i, &row, &column);
+		x = q->c[n][row][column];
+		for (unsigned k = 0; k < 4; k++)
+			x += q->a[n][row][k] * q->b[n][k][column];
+		if (got != matrix_bits_for(f->d, x))
+			fail_msg("%s: lane %u element %u: %llx", f->name, lane, i,
+				 (unsigned long long)got);
+	}
+}
+
 static void quads(void **state)
 {
 	static const char *const layouts[] = {"row.row", "row.col", "col.row", "col.col"};
@@ -286,74 +357,21 @@ static void quads(void **state)
 					    "f32.f16.f16.f16"};
 
 	for (unsigned v = 0; v < 12; v++) {
-		bool a_row = v / 3 < 2, b_row = v / 3 % 2 == 0;
 		uint64_t in[LANES * MATRIX_WORDS] = {0}, out[LANES * MATRIX_WORDS] = {0};
-		int a[4][8][4], b[4][4][8], c[4][8][8];
-		struct tally_buffer text = {0};
 		const struct tally_matrix_form *f;
+		struct tally_buffer text = {0};
+		struct quads q;
 		char name[80];
 
 		snprintf(name, sizeof name, "tally.mma.m8n8k4.%s.%s", layouts[v / 3], types[v % 3]);
 		f = tally_matrix_find(name, NULL);
 		assert_non_null(f);
-		for (unsigned lane = 0; lane < LANES; lane++) {
-			unsigned q = lane / 4 % 4, upper = lane < 16 ? 0 : 4;
-			uint64_t *words = in + lane * MATRIX_WORDS;
-
-			for (unsigned i = 0; i < 4; i++) {
-				int x = matrix_number(f->a, lane * 4 + i);
-				int y = matrix_number(f->b, lane * 4 + i + 500);
-
-				if (a_row)
-					a[q][lane % 4 + upper][i] = x;
-				else
-					a[q][i + upper][lane % 4] = x;
-				if (b_row)
-					b[q][lane % 4][i + upper] = y;
-				else
-					b[q][i][lane % 4 + upper] = y;
-				matrix_put(words, 0, f->a, i, matrix_bits_for(f->a, x));
-				matrix_put(words, 2, f->b, i, matrix_bits_for(f->b, y));
-			}
-		}
-		/* Elements of C and D by the formulas of their own types. */
-		for (unsigned pass = 0; pass < 2; pass++) {
-			unsigned type = pass ? f->d : f->c;
-
-			if (pass) {
-				matrix_print_kernel(&text, f->name, f->signature);
-				matrix_run(text.data, in, out);
-				tally_buffer_free(&text);
-			}
-			for (unsigned n = 0; n < LANES * 8; n++) {
-				unsigned lane = n / 8, i = n % 8, q = lane / 4 % 4;
-				bool half = f->d == TALLY_MATRIX_F16;
-				unsigned row = half ? lane % 4 : (lane & 1) + (i & 2);
-				unsigned column = half ? i : (i & 4) + (lane & 2) + (i & 1);
-				int x = matrix_number(TALLY_MATRIX_F16, n + 77);
-				uint64_t got;
-
-				if (f->c != f->d && !pass) { /* halves of C lie their own way */
-					row = lane % 4;
-					column = i;
-				}
-				row += lane < 16 ? 0 : 4;
-				if (!pass) {
-					c[q][row][column] = x;
-					matrix_put(in + lane * MATRIX_WORDS, 4, type, i,
-						   matrix_bits_for(type, x));
-					continue;
-				}
-				x = c[q][row][column];
-				for (unsigned k = 0; k < 4; k++)
-					x += a[q][row][k] * b[q][k][column];
-				got = half ? out[lane * MATRIX_WORDS + i / 2] >> i % 2 * 16 & 0xffff
-					   : out[lane * MATRIX_WORDS + i] & 0xffffffff;
-				if (got != matrix_bits_for(type, x))
-					fail_msg("%s: lane %u element %u: %llx", name, lane, i,
-						 (unsigned long long)got);
-			}
-		}
+		quads_factors(&q, f, v / 3 < 2, v / 3 % 2 == 0, in);
+		quads_sums(&q, f, in);
+		matrix_print_kernel(&text, f->name, f->signature);
+		matrix_run(text.data, in, out);
+		tally_buffer_free(&text);
+		quads_check(&q, f, out);
 	}
 }
 
