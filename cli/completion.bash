@@ -18,10 +18,11 @@ _tally() {
 	case $command:$before in
 	run:--priority) COMPREPLY=($(compgen -W "high best-effort" -- "$word")) ;;
 	run:--mps) COMPREPLY=($(compgen -W "auto on off" -- "$word")) ;;
+	run:--opaque) COMPREPLY=($(compgen -W "off open all" -- "$word")) ;;
 	run:--device) COMPREPLY=($(compgen -W "auto cpu cuda" -- "$word")) ;;
 	trace:-o | trace:--output) COMPREPLY=($(compgen -f -- "$word")) ;;
 	profile:--sort) COMPREPLY=($(compgen -W "time launches stop name" -- "$word")) ;;
-	top:-s | top:--sort) COMPREPLY=($(compgen -W "priority launches stops name" -- "$word")) ;;
+	top:-s | top:--sort) COMPREPLY=($(compgen -W "priority time launches stops name" -- "$word")) ;;
 	cache:cache) COMPREPLY=($(compgen -W "status clear --help --version" -- "$word")) ;;
 	*)
 		COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" "$command" --help 2>/dev/null |

@@ -80,6 +80,7 @@ bool lower_opaque(const struct lower_options *options, const struct tally_buffer
 	bool ok;
 
 	lower_step(LOWER_STEP_READ);
+	tally_lower_stats(&options->lower, NULL);
 	if (!tally_container_read(options->input, input->data, input->size, &images, error))
 		return false;
 	tally_lower_stats(&options->lower, "read");

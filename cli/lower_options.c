@@ -61,9 +61,32 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* What --print-after knows: lifting, then the passes. */
+static void pass_names(struct tally_buffer *out)
+{
+	tally_buffer_print(out, "lift");
+	for (const struct tally_pass_entry *pass = tally_passes; pass->name; pass++)
+		tally_buffer_print(out, ", %s", pass->name);
+}
+
+static bool check_pass(const char *name, struct tally_error *error)
+{
+	struct tally_buffer known = {0};
+	bool found = !strcmp(name, "lift");
+
+	for (const struct tally_pass_entry *pass = tally_passes; pass->name; pass++)
+		found |= !strcmp(name, pass->name);
+	if (found)
+		return true;
+	pass_names(&known);
+	tally_fail(error, "no pass '%s' (there are: %s)", name, known.data ? known.data : "");
+	tally_buffer_free(&known);
+	return false;
+}
+
 static void print_help(void)
 {
-	struct tally_buffer targets = {0};
+	struct tally_buffer targets = {0}, passes = {0};
 
 	tally_targets_print(&targets, " ");
 	fputs("usage: tally-lower INPUT --target TARGET [options]\n"
@@ -87,11 +110,10 @@ static void print_help(void)
 	      "  --keep-going         a kernel that cannot be transformed stays whole, one that "
 	      "is\n"
 	      "                       refused by the target is left out, each with a warning\n"
-	      "  --print-after PASS   the IR after a pass (lift, ",
+	      "  --print-after PASS   the IR after a pass (",
 	      stdout);
-	for (const struct tally_pass_entry *pass = tally_passes; pass->name; pass++)
-		printf("%s%s", pass == tally_passes ? "" : ", ", pass->name);
-	printf(")\n"
+	pass_names(&passes);
+	printf("%s)\n"
 	       "  --verify             check the IR contract after each pass\n"
 	       "  --lift               PTX goes through IR also where its text could stay\n"
 	       "  --coroutines         CPU: a coroutine for each thread of all kernels with "
@@ -110,8 +132,9 @@ static void print_help(void)
 	       "  --help, --version\n"
 	       "\n"
 	       "targets: %s\n",
-	       targets.data ? targets.data : "none");
+	       passes.data ? passes.data : "", targets.data ? targets.data : "none");
 	tally_buffer_free(&targets);
+	tally_buffer_free(&passes);
 }
 
 static void print_version(void)
@@ -174,6 +197,25 @@ static bool bad_option(int result, char **argv, struct tally_error *error)
 	return tally_fail(error, "unknown or ambiguous option '%s' (see --help)", option);
 }
 
+/* `opaque` is none of the passes'. */
+static bool take_transforms(const char *list, struct lower_options *options,
+			    struct tally_error *error)
+{
+	static const char opaque[] = "opaque";
+	const size_t length = sizeof opaque - 1;
+
+	options->passes.transforms = 0;
+	options->opaque = !strcmp(list, opaque);
+	if (options->opaque)
+		return true;
+	for (const char *word = list; word; word = strchr(word, ',')) {
+		word += *word == ',';
+		if (!strncmp(word, opaque, length) && (!word[length] || word[length] == ','))
+			return tally_fail(error, "transform 'opaque' does not go with others");
+	}
+	return tally_transforms_parse(list, &options->passes.transforms, error);
+}
+
 static bool take(int option, const char *value, struct lower_options *options, bool *done,
 		 struct tally_error *error)
 {
@@ -196,9 +238,7 @@ static bool take(int option, const char *value, struct lower_options *options, b
 	case OPTION_CLASSIFY:
 		return options->classify = true;
 	case OPTION_TRANSFORM:
-		options->opaque = !strcmp(value, "opaque");
-		return options->opaque ||
-		       tally_transforms_parse(value, &options->passes.transforms, error);
+		return take_transforms(value, options, error);
 	case OPTION_KERNEL:
 		options->passes.kernel = value;
 		return true;
@@ -206,7 +246,7 @@ static bool take(int option, const char *value, struct lower_options *options, b
 		return parse_emit(value, &options->lower.emit, error);
 	case OPTION_PRINT_AFTER:
 		options->print_after = value;
-		return true;
+		return check_pass(value, error);
 	case OPTION_VERIFY:
 		return options->passes.verify = true;
 	case OPTION_KEEP_GOING:

@@ -2,6 +2,7 @@
 /* tally status: who shares the devices, who waits for whom and why, and what it cost. */
 #include "cli/status.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +162,7 @@ static int show(const struct tally_status_view *view, bool json)
 		!out.failed && fwrite(out.data, 1, out.size, stdout) == out.size && !fflush(stdout);
 	tally_buffer_free(&out);
 	if (!ok)
-		fputs("tally status: error: cannot write\n", stderr);
+		fprintf(stderr, "tally status: error: cannot write: %s\n", strerror(errno));
 	return ok ? 0 : 1;
 }
 

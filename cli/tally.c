@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally: what a person types; finds the subcommand and hands over. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,7 +48,7 @@ static int unknown(const char *name)
 	return 1;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		fputs("tally: error: which command? (see tally --help)\n", stderr);
@@ -65,4 +66,16 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
 	return unknown(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* Who wrote an answer that did not arrive and did not notice has not succeeded. */
+	if ((fflush(stdout) || ferror(stdout)) && !status) {
+		fprintf(stderr, "tally: error: cannot write: %s\n", strerror(errno));
+		status = 1;
+	}
+	return status;
 }

@@ -43,6 +43,22 @@ static bool compile_whole(struct lower_options *options, const struct tally_lowe
 				 : lower_module(module, options, lowering, out, error);
 }
 
+/* Whether the PTX in it may have been transformed before. Names that are there already are seen in
+ * the whole module alone, not in its text and not in its parts. */
+static bool may_be_own_output(const struct lower_options *options,
+			      const struct tally_images *images)
+{
+	static const char *const marks[] = {"$slice", "$guard", "$persist"};
+
+	for (size_t k = 0; options->passes.transforms && k < images->count; k++)
+		for (size_t m = 0; m < sizeof marks / sizeof *marks; m++)
+			if (images->image[k].kind == TALLY_IMAGE_PTX &&
+			    memmem(images->image[k].data, images->image[k].size, marks[m],
+				   strlen(marks[m])))
+				return true;
+	return false;
+}
+
 /* Lifted, transformed, lowered: the bytes to write. The input is freed as soon as it is read. */
 static bool compile(struct lower_options *options, struct tally_buffer *input,
 		    struct tally_buffer *out, struct tally_error *error)
@@ -58,8 +74,8 @@ static bool compile(struct lower_options *options, struct tally_buffer *input,
 	if (!tally_container_read(path, input->data, input->size, &images, error))
 		return false;
 	tally_buffer_free(input);
-	done = lower_keep(options, lowering, &images, out);
-	ok = done || !lowering ||
+	ok = !lowering || may_be_own_output(options, &images) ||
+	     (done = lower_keep(options, lowering, &images, out)) ||
 	     lower_in_parts(options, lowering, &images, path, out, &done, error);
 	if (!done)
 		ok = compile_whole(options, lowering, &images, path, out, error);

@@ -88,7 +88,9 @@ static int parse(int argc, char **argv, struct settings *settings, struct tally_
 					  error);
 			break;
 		case 's':
-			if (snprintf(settings->socket, PATH_MAX, "%s", optarg) >= PATH_MAX)
+			if (!*optarg)
+				ok = tally_fail(error, "--socket wants the path of a socket");
+			else if (snprintf(settings->socket, PATH_MAX, "%s", optarg) >= PATH_MAX)
 				ok = tally_fail(error, "the socket path is too long");
 			break;
 		case 'h':

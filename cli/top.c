@@ -25,7 +25,7 @@ static const char help[] =
 	"options:\n"
 	"  -i, --interval SECONDS   time between two looks, 0.05 to 3600 (default: 1)\n"
 	"  -p, --program WHICH      select this program: its pid, or its name\n"
-	"  -s, --sort BY            priority, device time, launches, stops or name (default: "
+	"  -s, --sort BY            priority, time, launches, stops or name (default: "
 	"priority)\n"
 	"  -t, --totals             numbers since each program's start instead of the interval's "
 	"rates\n"
@@ -68,8 +68,7 @@ static bool parse_sort(const char *text, enum top_sort *sort, struct tally_error
 			return true;
 		}
 	}
-	return tally_fail(error,
-			  "--sort wants priority, device time, launches, stops or name, not \"%s\"",
+	return tally_fail(error, "--sort wants priority, time, launches, stops or name, not \"%s\"",
 			  text);
 }
 

@@ -9,9 +9,8 @@
 #include "cli/status.h"
 
 const char *const top_sort_names[TOP_SORTS] = {
-	[TOP_BY_PRIORITY] = "priority", [TOP_BY_GPU] = "device time",
-	[TOP_BY_LAUNCHES] = "launches", [TOP_BY_STOPS] = "stops",
-	[TOP_BY_NAME] = "name",
+	[TOP_BY_PRIORITY] = "priority", [TOP_BY_GPU] = "time",	[TOP_BY_LAUNCHES] = "launches",
+	[TOP_BY_STOPS] = "stops",	[TOP_BY_NAME] = "name",
 };
 
 /* `sum` and, when something goes on since `since_ns`, that too. */

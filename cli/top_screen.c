@@ -389,7 +389,7 @@ static const char *const help_lines[] = {
 	"",
 	" up/down, k/j   select a program; its kernels stand below",
 	" page up/down   the first, the last program",
-	" s              sort by priority, device time, launches, stops, name",
+	" s              sort by priority, time on the device, launches, stops, name",
 	" t              totals since the program's start, or rates of the last interval",
 	" p, space       pause, go on",
 	" q, Ctrl-C      leave",

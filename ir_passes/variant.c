@@ -237,7 +237,10 @@ static bool create(struct wrapper *w, LLVMModuleRef module, LLVMValueRef kernel,
 	*w = (struct wrapper){.module = module, .context = LLVMGetModuleContext(module)};
 	snprintf(name, sizeof name, "%s%s", original, variants[transforms].suffix);
 	if (LLVMGetNamedFunction(module, name))
-		return tally_fail(error, "kernel '%s' exists already", name);
+		return tally_fail(error,
+				  "kernel '%s' exists already: was this transformed before? Take "
+				  "what it was made from",
+				  name);
 	w->function = tally_wrapper_create(module, kernel, name, true);
 	if (!w->function)
 		return tally_fail(error, "out of memory");

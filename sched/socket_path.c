@@ -54,10 +54,11 @@ bool tally_socket_folder(const char *path, bool make, struct tally_error *error)
 				  "it or set TALLY_SOCKET",
 				  folder, is.stx_uid, geteuid());
 	if (is.stx_mode & 077)
-		return tally_fail(error,
-				  "the socket folder %s is open to others (mode %04o): chmod 700 "
-				  "it or set TALLY_SOCKET",
-				  folder, is.stx_mode & 07777);
+		return tally_fail(error, "the socket folder %s is open to others (mode %04o): %s",
+				  folder, is.stx_mode & 07777,
+				  is.stx_mode & S_ISVTX
+					  ? "put the socket into a folder of your own in it"
+					  : "chmod 700 it or set TALLY_SOCKET");
 	return true;
 }
 

@@ -141,7 +141,11 @@ chmod 777 "$work/open"
 TALLY_SOCKET=$work/open/d.sock run 1 "$tally" run $cuda -- true
 has "$err" "is open to others"
 TALLY_SOCKET=$work/open/d.sock run 1 "$tally" status
-has "$err" "is open to others"
+has "$err" "is open to others (mode 0777): chmod 700 it or set TALLY_SOCKET"
+# Nobody is told to close /tmp.
+chmod 1777 "$work/open"
+TALLY_SOCKET=$work/open/d.sock run 1 "$tally" status
+has "$err" "is open to others (mode 1777): put the socket into a folder of your own in it"
 
 # status: who holds whom; what the dead have left.
 mkfifo "$work/high" "$work/low"
@@ -190,8 +194,12 @@ until_true 5 eval 'test "$(json "len(d[\"finished\"])")" = 3'
 run 0 "$tally" status
 has "$out" "no program uses a device now"
 has "$out" "FINISHED"
-"$tally" status >/dev/full 2>"$work/err" && fail "a full disk was not noticed"
-has "$(cat "$work/err")" "cannot write"
+for command in status cache profile --help "run --help" --version; do
+    # shellcheck disable=SC2086
+    "$tally" $command >/dev/full 2>"$work/err" && fail "tally $command: a full disk was not noticed"
+    [ "$(wc -l <"$work/err")" = 1 ] || fail "tally $command on a full disk: not one line: $(cat "$work/err")"
+    has "$(cat "$work/err")" "error: cannot write: No space left on device"
+done
 # Names that are orders to a terminal: shown, never obeyed, whoever shows them.
 mkfifo "$work/named"
 strange=$'\033[2Jx\r\u009b2Jy\007'

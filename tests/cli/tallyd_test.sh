@@ -97,6 +97,10 @@ until_true 5 grep -q serving "$work/log"
 kill -INT $pid
 wait $pid || fail "Ctrl-C: status $?"
 
+# A path that a script left empty is not the default one.
+run 1 "$bin/tallyd" --socket ""
+has "$err" "tallyd: error: --socket wants the path of a socket"
+
 # Folders that others could use are refused, by name.
 mkdir -m 755 "$work/open"
 run 1 "$bin/tallyd" --socket "$work/open/d.sock"

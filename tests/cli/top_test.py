@@ -56,7 +56,7 @@ s.wait("[totals]")
 s.wait(lambda s: any("trainer" in line and " 5 " in line for line in s.lines[:8]))
 s.keys("t")
 s.wait(lambda s: "[totals]" not in s.text())
-for order in "device time", "launches", "stops", "name":
+for order in "time", "launches", "stops", "name":
     s.keys("s")
     s.wait("sort: " + order)
 s.keys("?")

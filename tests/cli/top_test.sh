@@ -49,7 +49,7 @@ second=$(awk '/^tally top/ { n++ } n == 2 && $2 == "trainer" { print $(NF - 4) }
 run 1 "$tally" top --interval 0
 has "$err" "--interval wants seconds"
 run 1 "$tally" top --sort colour
-has "$err" "--sort wants priority, device time"
+has "$err" "--sort wants priority, time"
 run 1 "$tally" top -b -n 0
 has "$err" "--frames wants"
 run 1 "$tally" top extra

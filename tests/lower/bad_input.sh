@@ -11,11 +11,13 @@ refused "unknown target 'sm_33' (known: sm_70, " "$vadd" --target sm_33 -o out
 refused "unknown or ambiguous option '--frobnicate'" "$vadd" --target sm_80 --frobnicate -o out
 refused "--target wants a value" "$vadd" --target
 refused "unknown transform 'slices'" "$vadd" --target sm_80 --transform slices -o out
+refused "transform 'opaque' does not go with others" "$vadd" --target sm_80 --transform slice,opaque -o out
+refused "transform 'opaque' does not go with others" "$vadd" --target sm_80 --transform opaque,slice -o out
 refused "unknown form 'elf'" "$vadd" --target sm_80 --emit elf -o out
 refused "target gfx90a has no such form: --emit ptx" "$vadd" --target gfx90a --emit ptx -o out
 refused "target sm_80 has no such form: --emit obj" "$vadd" --target sm_80 --emit obj -o out
 refused "-O: 'fast' is no number" "$vadd" --target sm_80 -O fast -o out
-refused "no pass 'bodies'" "$vadd" --target sm_80 --print-after bodies -o out
+refused "no pass 'bodies' (there are: lift, select, " "$vadd" --target sm_80 --print-after bodies -o out
 refused "more than one input" "$vadd" "$vadd" --target sm_80 -o out
 refused "no kernel 'vsub' (there is: vadd)" "$vadd" --target sm_80 --kernel vsub -o out
 

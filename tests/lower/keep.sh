@@ -37,6 +37,16 @@ done
 keeps "$here/kept.ptx" sm_120 slice,guard
 holds out.ptx '.target sm_90'
 
+# What was transformed before has the names already.
+sed '/entry follows/,$d' "$here/kept.ptx" >plain.ptx
+works plain.ptx --target sm_90 --transform slice,guard -o once.ptx
+for way in '' --lift '-O 3' --keep-going; do
+	# shellcheck disable=SC2086
+	refused "kernel 'kept\$slice_guard' exists already" once.ptx --target sm_90 --transform slice,guard $way -o out
+done
+works once.ptx --target sm_90 -o out.ptx
+assemble out.ptx sm_90
+
 # The limit of what a copy may be.
 refused "kernel 'follows' cannot be transformed" "$here/kept.ptx" --target sm_90 --transform slice,guard -o out
 lifts "$here/kept.ptx" sm_90 --lift

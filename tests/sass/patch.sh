@@ -81,6 +81,8 @@ for target in 80 86 90; do
 done
 "$TALLY_NVCC" -cubin -arch=sm_90a two.cu -o a.cubin 2>nvcc.log || fail nvcc
 works a.cubin --target sm_90 --transform opaque -o a.guarded
+"$lower" a.cubin --target sm_90 --transform opaque --stats -o a.stats 2>stderr.txt || fail "--stats of machine code"
+grep -qE '^read +[0-9]{1,4}\.[0-9]+ ms$' stderr.txt || { cat stderr.txt >&2; fail "--stats counts from the beginning of time"; }
 cmp -s <(strings -a a.guarded | grep -c '_Z5first') <(strings -a fat.90.cubin | grep -c '_Z5first') || fail "kernels differ"
 [ "$(od -An -tx1 -w1 a.guarded | wc -l)" = "$(od -An -tx1 -w1 fat.90.cubin | wc -l)" ] || fail "not the image for sm_90a"
 works two.fatbin --target sm_90 --transform opaque --kernel _Z5firstPi -o one.cubin
@@ -127,5 +129,5 @@ refused "--transform opaque wants the chip as --target" a.cubin --transform opaq
 refused "has no machine code that opaque can change" a.cubin --target gfx90a --transform opaque -o out
 refused "--emit does not go with it" a.cubin --target sm_90 --transform opaque --emit ptx -o out
 refused "--verify does not go with it" a.cubin --target sm_90 --transform opaque --verify -o out
-refused "unknown transform 'opaque'" a.cubin --target sm_90 --transform guard,opaque -o out
+refused "transform 'opaque' does not go with others" a.cubin --target sm_90 --transform guard,opaque -o out
 echo "$checked guards${nvdisasm:+, disassembled}"
