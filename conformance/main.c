@@ -176,6 +176,14 @@ int main(int argc, char **argv)
 	o.tally_lower = join(build, "bin/tally-lower");
 	o.ptxas = getenv("TALLY_PTXAS") ? getenv("TALLY_PTXAS") : TALLY_PTXAS;
 	o.readelf = TALLY_LLVM_BIN "/llvm-readelf";
+	if (access(o.tally_lower, X_OK) || access(o.kernels, R_OK | X_OK)) {
+		tally_fail(&error,
+			   "%s is no build tree: bin/tally-lower or conformance/kernels is missing "
+			   "(--build)",
+			   *build ? build : "/");
+		tally_error_print(&error, "conformance");
+		return 1;
+	}
 	o.device = device;
 	if (!strcmp(device, "cpu")) {
 		o.driver = join(build, "lib/libcuda.so.1");

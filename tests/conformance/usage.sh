@@ -15,3 +15,8 @@ refused --jobs 0
 refused --live -1
 refused --device tpu
 refused extra
+# A folder that is no build tree is not made one.
+elsewhere=$(mktemp -d)
+refused --build "$elsewhere" --filter vadd
+[ -z "$(ls -A "$elsewhere")" ] || { echo "--build: something was written"; exit 1; }
+rmdir "$elsewhere"
