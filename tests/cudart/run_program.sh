@@ -6,8 +6,7 @@ set -euo pipefail
 program=$TALLY_BUILD/tests/cudart/$1
 export TALLY_CACHE_DIR=$TALLY_BUILD/tests/cudart-cache
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib
-# A library with sanitizers wants their runtime first in the process.
-sanitizer=$(ldd "$TALLY_BUILD/lib/libcudart.so.13" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 # `tally run` puts libtally.so before it, which does no harm.
 export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 private=$(mktemp -d)

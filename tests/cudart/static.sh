@@ -4,8 +4,7 @@
 # program has to fail by itself, and the user has to read what to do.
 set -euo pipefail
 export TALLY_CACHE_DIR=$TALLY_BUILD/tests/cudart-cache LD_LIBRARY_PATH=$TALLY_BUILD/lib
-# A driver with sanitizers wants their runtime first in the process.
-sanitizer=$(ldd "$TALLY_BUILD/lib/libcuda.so.1" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 if output=$(LD_PRELOAD=$sanitizer "$TALLY_BUILD/tests/cudart/static" 2>&1); then
 	echo "it ran: $output"
 	exit 1

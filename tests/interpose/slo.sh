@@ -15,7 +15,7 @@ finish() {
 trap finish EXIT
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache LD_LIBRARY_PATH=$TALLY_BUILD/lib
-sanitizer=$(ldd "$TALLY_BUILD/lib/libcuda.so.1" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 export ASAN_OPTIONS=detect_leaks=0
 
 fail() {

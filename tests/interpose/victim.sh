@@ -29,8 +29,7 @@ start_daemon() {
 	fail "tallyd does not start"
 }
 
-# A driver with sanitizers wants their runtime first in the process.
-sanitizer=$(ldd "$TALLY_BUILD/lib/libcuda.so.1" | sed -n 's/.*=> \(.*lib[at]san.*\) (.*/\1/p')
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 export ASAN_OPTIONS=detect_leaks=0
 
 # alone ARGUMENTS...: the program without the preload.
