@@ -110,17 +110,31 @@ static bool run_passes(LLVMModuleRef module, const char *passes, struct tally_er
 	return false;
 }
 
-/* What was flushed already is not flushed again: most operands of .ftz code are results of it. */
+static bool is_flush(LLVMValueRef v)
+{
+	const char *name = LLVMIsACallInst(v) ? tally_called_name(v) : NULL;
+
+	return name && !strcmp(name, "tally.ftz.f32");
+}
+
+/* What was flushed already is not flushed again: most operands of .ftz code are results of it, and
+ * those of one statement, whose flushes follow each other, may be the same value. */
 static bool drop_second_flush(LLVMValueRef i, void *data)
 {
-	const char *name = tally_called_name(i), *inner;
+	LLVMValueRef value, before = i;
 
-	if (!name || strcmp(name, "tally.ftz.f32"))
+	if (!is_flush(i))
 		return true;
-	inner = LLVMIsACallInst(LLVMGetOperand(i, 0)) ? tally_called_name(LLVMGetOperand(i, 0))
-						      : NULL;
-	if (inner && !strcmp(inner, "tally.ftz.f32"))
-		tally_replace(i, LLVMGetOperand(i, 0));
+	value = LLVMGetOperand(i, 0);
+	if (is_flush(value)) {
+		tally_replace(i, value);
+		return true;
+	}
+	while ((before = LLVMGetPreviousInstruction(before)) && is_flush(before))
+		if (LLVMGetOperand(before, 0) == value) {
+			tally_replace(i, before);
+			return true;
+		}
 	return true;
 }
 
