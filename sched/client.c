@@ -116,8 +116,9 @@ static void install_handlers(void)
 /* How long others keep away after the burst that ends now. */
 static uint64_t grace_of(const struct tally_client *client)
 {
-	return client->grace_ns == TALLY_GRACE_LEARNT ? tally_grace_ns(&client->grace)
-						      : client->grace_ns;
+	if (client->grace_ns == TALLY_GRACE_LEARNT)
+		return tally_grace_ns(&client->grace);
+	return client->grace_ns < TALLY_GRACE_MOST_NS ? client->grace_ns : TALLY_GRACE_MOST_NS;
 }
 
 static void mark(struct tally_client *client, struct view *view, uint32_t active)

@@ -19,7 +19,8 @@ struct tally_client_options {
 	 * copied: the caller may close its own. */
 	struct tally_attachment attachment;
 	/* How long programs of lower priority keep away after each burst: TALLY_GRACE_LEARNT: what
-	 * grace.h learns from the program's pauses; else so many nanoseconds. */
+	 * grace.h learns from the program's pauses; else so many nanoseconds, at most
+	 * TALLY_GRACE_MOST_NS. */
 	uint64_t grace_ns;
 };
 

@@ -7,8 +7,7 @@ lib=$TALLY_BUILD/lib
 work=$(mktemp -d /tmp/tally-cli-XXXXXX)
 export TALLY_SOCKET=$work/s/d.sock
 unset TALLY_PRIORITY TALLY_NAME LD_PRELOAD
-# A sanitizer's runtime comes with the preload library there, after the program's own libraries.
-export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 
 # Pid of the daemon that serves, empty when none does.
 daemon_pid() {

@@ -7,8 +7,6 @@ program=$TALLY_BUILD/tests/cudart/$1
 export TALLY_CACHE_DIR=$TALLY_BUILD/tests/cudart-cache
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib
 . "$TALLY_SOURCE/tests/sanitizer.sh"
-# `tally run` puts libtally.so before it, which does no harm.
-export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0
 private=$(mktemp -d)
 errors=$private/errors
 run=("$program")

@@ -15,7 +15,6 @@ mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache TALLY_CPU_WORKERS=1
 export TALLY_LOWER=$TALLY_BUILD/bin/tally-lower LD_LIBRARY_PATH=$TALLY_BUILD/lib
 . "$TALLY_SOURCE/tests/sanitizer.sh"
-export ASAN_OPTIONS=detect_leaks=0
 
 fail() {
 	echo "$*"

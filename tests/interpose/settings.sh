@@ -7,7 +7,6 @@ trap 'rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache LD_LIBRARY_PATH=$TALLY_BUILD/lib
 . "$TALLY_SOURCE/tests/sanitizer.sh"
-export ASAN_OPTIONS=detect_leaks=0
 
 # program VARIABLE=VALUE...: its errors, but for the one that no daemon is here, are in $scratch/err.
 program() {

@@ -16,7 +16,6 @@ trap finish EXIT
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache LD_LIBRARY_PATH=$TALLY_BUILD/lib
 . "$TALLY_SOURCE/tests/sanitizer.sh"
-export ASAN_OPTIONS=detect_leaks=0
 
 fail() {
 	echo "$*"

@@ -30,7 +30,6 @@ start_daemon() {
 }
 
 . "$TALLY_SOURCE/tests/sanitizer.sh"
-export ASAN_OPTIONS=detect_leaks=0
 
 # alone ARGUMENTS...: the program without the preload.
 alone() { env LD_PRELOAD="$sanitizer" "$tests/victim" "$@"; }

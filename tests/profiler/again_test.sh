@@ -8,7 +8,8 @@ bin=$TALLY_BUILD/bin daemon=
 trap '[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true; rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/socket"
 export TALLY_SOCKET=$scratch/socket/tallyd.sock TALLY_CACHE_DIR=$scratch/cache
-export TALLY_LOWER=$bin/tally-lower ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
+export TALLY_LOWER=$bin/tally-lower
+. "$TALLY_SOURCE/tests/sanitizer.sh"
 unset LD_PRELOAD TALLY_PRIORITY TALLY_NAME
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
@@ -20,7 +21,7 @@ for _ in $(seq 500); do
 done
 
 trainer() {
-	"$bin/tally" run --device cpu --priority best-effort --name "$1" -- "$TALLY_BUILD/demo/trainer" --size 64 \
+	LD_PRELOAD=$sanitizer "$bin/tally" run --device cpu --priority best-effort --name "$1" -- "$TALLY_BUILD/demo/trainer" --size 64 \
 		--steps "$2" >"$scratch/out" 2>"$scratch/err" || fail "trainer: $(cat "$scratch/err")"
 	[ ! -s "$scratch/err" ] || fail "on stderr: $(cat "$scratch/err")"
 }
