@@ -146,6 +146,17 @@ static const struct {
 	       "  ret void\n"
 	       "}\n",
 	 false, false},
+	{"a few turns, as many as the text says: straight code when it is unrolled",
+	 BEGIN "  br label %loop\n"
+	       "loop:\n"
+	       "  %k = phi i32 [ 0, %entry ], [ %k.next, %loop ]\n"
+	       "  %sum = phi float [ %start, %entry ], [ %next, %loop ]\n" ROW
+	       "  %next = fadd float %sum, %v\n"
+	       "  %k.next = add i32 %k, 1\n"
+	       "  %more = icmp ult i32 %k.next, 9\n"
+	       "  br i1 %more, label %loop, label %done\n"
+	       "done:\n" STORE("%next"),
+	 false, false},
 	{"words that do not lie side by side",
 	 BEGIN "  br label %loop\n"
 	       "loop:\n"

@@ -12,6 +12,8 @@
 
 /* Instructions for each value that a thread has to keep from turn to turn, at least. */
 enum { WORTH = 3, DEEPEST = 24, MOST_TERMS = 16 };
+/* What LLVM unrolls, instructions of all turns: then it is straight code already. */
+enum { UNROLLED = 256 };
 
 static const char seam_mark[] = "tally.seam";
 
@@ -285,6 +287,70 @@ static bool is_common_loop(const struct seams *s, size_t index)
 	       !tally_flow_differs(&s->flow, LLVMGetCondition(end));
 }
 
+/* `value` plus a constant, or 0. */
+static long long constant_step(LLVMValueRef next, LLVMValueRef value)
+{
+	if (!LLVMIsABinaryOperator(next) || LLVMGetInstructionOpcode(next) != LLVMAdd ||
+	    LLVMGetOperand(next, 0) != value || !LLVMIsAConstantInt(LLVMGetOperand(next, 1)))
+		return 0;
+	return LLVMConstIntGetSExtValue(LLVMGetOperand(next, 1));
+}
+
+/* Whether a comparison with a constant goes on with `value`, which counts up from 0 or more. */
+static bool goes_on(LLVMIntPredicate predicate, long long value, long long limit)
+{
+	switch (predicate) {
+	case LLVMIntNE:
+		return value != limit;
+	case LLVMIntULT:
+	case LLVMIntSLT:
+		return value < limit;
+	case LLVMIntULE:
+	case LLVMIntSLE:
+		return value <= limit;
+	default:
+		return true;
+	}
+}
+
+/* Whether the loop's turns are a constant number, and `most` at most. */
+static bool is_short(const struct seams *s, unsigned most)
+{
+	LLVMValueRef end = LLVMGetBasicBlockTerminator(s->block), test = LLVMGetCondition(end);
+	LLVMValueRef tested, phi = NULL;
+	long long value = -1, step = 0, limit;
+	bool negated = LLVMGetSuccessor(end, 0) != s->block;
+
+	if (!LLVMIsAICmpInst(test) || !LLVMIsAConstantInt(LLVMGetOperand(test, 1)))
+		return false;
+	tested = LLVMGetOperand(test, 0);
+	limit = LLVMConstIntGetSExtValue(LLVMGetOperand(test, 1));
+	TALLY_EACH_INSTRUCTION (s->block, i) {
+		unsigned back;
+
+		if (!LLVMIsAPHINode(i) || LLVMCountIncoming(i) != 2 || phi)
+			continue;
+		back = LLVMGetIncomingBlock(i, 1) == s->block;
+		step = constant_step(LLVMGetIncomingValue(i, back), i);
+		if (step <= 0 || !LLVMIsAConstantInt(LLVMGetIncomingValue(i, !back)) ||
+		    (tested != i && tested != LLVMGetIncomingValue(i, back)))
+			continue;
+		phi = i;
+		value = LLVMConstIntGetSExtValue(LLVMGetIncomingValue(i, !back));
+	}
+	if (!phi || value < 0 || limit < 0)
+		return false;
+	if (negated && LLVMGetICmpPredicate(test) != LLVMIntEQ)
+		return false;
+	for (unsigned turn = 1; turn <= most; turn++, value += step) {
+		const long long now = tested == phi ? value : value + step;
+
+		if (negated ? now == limit : !goes_on(LLVMGetICmpPredicate(test), now, limit))
+			return true;
+	}
+	return false;
+}
+
 static bool is_worth_it(const struct seams *s)
 {
 	unsigned kept = 0, work = 0, reads = 0;
@@ -299,7 +365,7 @@ static bool is_worth_it(const struct seams *s)
 		work++;
 		reads += LLVMIsALoadInst(i) != NULL;
 	}
-	return reads && work >= kept * WORTH;
+	return reads && work >= kept * WORTH && !is_short(s, UNROLLED / (work + 1));
 }
 
 static bool open_flow(struct seams *s, LLVMValueRef thread)
