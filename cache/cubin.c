@@ -9,12 +9,8 @@
 #include <string.h>
 
 #include "cache/cache.h"
+#include "cache/fatbin.h"
 
-#define FATBIN_MAGIC  0xBA55ED50u
-#define FATBIN_HEADER 16
-#define ENTRY_HEADER  64
-#define ENTRY_CUBIN   2
-#define CUDA_MACHINE  190
 /* Symbol types of CUDA's own. */
 #define STT_TEXTURE 10
 #define STT_SURFACE 11
@@ -34,38 +30,25 @@ static bool is_cubin(const void *image, size_t size)
 /* --- the part of a fatbin --- */
 
 /* Code of the same major architecture, as old as the device or older. */
-static bool runs(const char *entry, unsigned device)
+static bool runs(const struct fatbin_entry *entry, unsigned device)
 {
-	uint32_t arch;
-	uint16_t kind;
-
-	memcpy(&kind, entry, sizeof kind);
-	memcpy(&arch, entry + 28, sizeof arch);
-	return kind == ENTRY_CUBIN && arch <= device && arch / 10 == device / 10;
+	return entry->kind == FATBIN_CUBIN && entry->arch <= device &&
+	       entry->arch / 10 == device / 10;
 }
 
 /* Copies the entries that run to `to` unless it is NULL; their size. */
 static size_t pick(const char *image, size_t size, unsigned device, char *to)
 {
-	uint16_t header;
+	struct fatbin_entry entry;
 	size_t total = 0;
 
-	memcpy(&header, image + 6, sizeof header);
-	for (size_t at = header; at < size && size - at >= ENTRY_HEADER;) {
-		uint32_t head, payload;
-		size_t whole;
-
-		memcpy(&head, image + at + 4, sizeof head);
-		memcpy(&payload, image + at + 8, sizeof payload);
-		whole = (size_t)head + payload;
-		if (head < ENTRY_HEADER || whole > size - at)
-			break;
-		if (runs(image + at, device)) {
-			if (to)
-				memcpy(to + total, image + at, whole);
-			total += whole;
-		}
-		at += whole;
+	for (size_t at = fatbin_first(image); fatbin_entry_at(image, size, at, &entry);
+	     at += fatbin_entry_bytes(&entry)) {
+		if (!runs(&entry, device))
+			continue;
+		if (to)
+			memcpy(to + total, image + at, fatbin_entry_bytes(&entry));
+		total += fatbin_entry_bytes(&entry);
 	}
 	return total;
 }
@@ -78,13 +61,10 @@ bool tally_image_machine_code(const void *image, size_t size, unsigned arch, voi
 		uint16_t version, header;
 		uint64_t size;
 	} head = {FATBIN_MAGIC, 1, FATBIN_HEADER, 0};
-	uint32_t magic = 0;
 	char *copy;
 
 	_Static_assert(sizeof head == FATBIN_HEADER, "NVIDIA's layout");
-	if (size > FATBIN_HEADER)
-		memcpy(&magic, image, sizeof magic);
-	if (magic == FATBIN_MAGIC) {
+	if (is_fatbin(image, size)) {
 		head.size = pick(image, size, arch, NULL);
 		if (!head.size || !(copy = malloc(sizeof head + head.size)))
 			return false;

@@ -4,23 +4,9 @@
 #include <string.h>
 
 #include "cache/cache.h"
+#include "cache/fatbin.h"
 
-#define FATBIN_MAGIC  0xBA55ED50u
-#define FATBIN_HEADER 16
-#define ENTRY_HEADER  64      /* at least */
-#define ENTRY_PTX     1	      /* kind; 2 is machine code */
-#define COMPRESSED    0xa000u /* flags: LZ4 or ZSTD */
-#define CUDA_MACHINE  190
-
-/* The members of a fatbin entry that matter here; frontend/container/fatbin.c has all. */
-struct entry {
-	uint16_t kind, version;
-	uint32_t header_size, payload;
-	uint32_t unused[4], arch, unused_too[2];
-	uint64_t flags;
-};
-_Static_assert(offsetof(struct entry, arch) == 28, "NVIDIA's layout");
-_Static_assert(offsetof(struct entry, flags) == 40, "NVIDIA's layout");
+#define COMPRESSED 0xa000u /* flags: LZ4 or ZSTD */
 
 static bool is_space(char c)
 {
@@ -98,19 +84,13 @@ static enum tally_fact variables_of(const char *text, size_t size)
 static struct tally_image_facts peek_fatbin(const char *image, size_t size)
 {
 	struct tally_image_facts facts = {.variables = TALLY_NO};
-	struct entry entry;
-	uint16_t header;
+	struct fatbin_entry entry;
 
-	memcpy(&header, image + 6, sizeof header);
-	for (size_t at = header; at < size && size - at >= ENTRY_HEADER;
-	     at += (size_t)entry.header_size + entry.payload) {
+	for (size_t at = fatbin_first(image); fatbin_entry_at(image, size, at, &entry);
+	     at += fatbin_entry_bytes(&entry)) {
 		enum tally_fact variables = TALLY_MAYBE;
 
-		memcpy(&entry, image + at, sizeof entry);
-		if (entry.header_size < ENTRY_HEADER || entry.header_size > size - at ||
-		    entry.payload > size - at - entry.header_size)
-			break;
-		if (entry.kind != ENTRY_PTX)
+		if (entry.kind != FATBIN_PTX)
 			continue;
 		if (!(entry.flags & COMPRESSED))
 			variables = variables_of(image + at + entry.header_size, entry.payload);
@@ -127,12 +107,9 @@ struct tally_image_facts tally_image_peek(const void *image, size_t size)
 {
 	static const struct tally_image_facts unknown = {true, 0, TALLY_MAYBE};
 	const char *text = image;
-	uint32_t magic = 0;
 	Elf64_Ehdr elf;
 
-	if (size >= sizeof magic)
-		memcpy(&magic, image, sizeof magic);
-	if (magic == FATBIN_MAGIC && size > FATBIN_HEADER)
+	if (is_fatbin(image, size))
 		return peek_fatbin(image, size);
 	if (size >= sizeof elf && !memcmp(image, ELFMAG, SELFMAG)) {
 		memcpy(&elf, image, sizeof elf);

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cache/cache.h"
+#include "cache/fatbin.h"
 
-#define FATBIN_MAGIC	      0xBA55ED50u
 #define FATBIN_WRAPPER_MAGIC  0x466243B1u
 #define BITCODE_WRAPPER_MAGIC 0x0B17C0DEu
 
