@@ -26,11 +26,11 @@ static const char help[] =
 	"exit status: 0, also when no tallyd runs (then no program shares a device); 1 on "
 	"errors.\n";
 
-const char *tally_status_state(const struct tally_board *board, unsigned slot)
+const char *tally_status_state(const struct tally_board *board, unsigned slot, uint64_t now_ns)
 {
 	if (!atomic_load(&board->slots[slot].active))
 		return "idle";
-	return tally_policy_strict_holder(board, slot, tally_board_now()) < 0 ? "running" : "held";
+	return tally_policy_strict_holder(board, slot, now_ns) < 0 ? "running" : "held";
 }
 
 void tally_status_duration(struct tally_buffer *out, uint64_t ns)

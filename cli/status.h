@@ -20,8 +20,8 @@ struct tally_status_view {
 void tally_status_text(const struct tally_status_view *view, struct tally_buffer *out);
 void tally_status_json(const struct tally_status_view *view, struct tally_buffer *out);
 
-/* "running", "held" (active, gives way) or "idle". */
-const char *tally_status_state(const struct tally_board *board, unsigned slot);
+/* "running", "held" (active, gives way) or "idle", at `now_ns`. */
+const char *tally_status_state(const struct tally_board *board, unsigned slot, uint64_t now_ns);
 
 /* Appends one sentence that explains the state of `slot`: who holds it, and by what rule. */
 void tally_status_why(const struct tally_status_view *view, unsigned slot,

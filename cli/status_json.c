@@ -65,7 +65,7 @@ static void running(const struct tally_status_view *view, unsigned index, struct
 	program(slot, view->now_ns, out);
 	tally_buffer_print(out, ", \"active\": %s, ",
 			   atomic_load(&slot->active) ? "true" : "false");
-	string(out, "state", tally_status_state(view->board, index));
+	string(out, "state", tally_status_state(view->board, index, view->now_ns));
 	if (holder >= 0)
 		tally_buffer_print(out, ", \"held_by\": %d", view->board->slots[holder].pid);
 	else

@@ -61,7 +61,7 @@ static void programs(const struct tally_status_view *view, struct tally_buffer *
 		if (!any)
 			header(out, "PROGRAM");
 		any = true;
-		row(&board->slots[i], tally_status_state(board, i), out);
+		row(&board->slots[i], tally_status_state(board, i, view->now_ns), out);
 	}
 	if (!any)
 		tally_buffer_print(out, "no program uses a device now\n");

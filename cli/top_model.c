@@ -74,7 +74,7 @@ static void look_at_program(struct top_model *m, unsigned index,
 		.pid = slot->pid,
 		.priority = slot->priority,
 		.name = slot->name,
-		.state = tally_status_state(m->board, index),
+		.state = tally_status_state(m->board, index, m->now_ns),
 		.holder = tally_policy_strict_holder(m->board, index, m->now_ns),
 		.stopped = now.stops,
 	};
