@@ -125,11 +125,11 @@ static void mark(struct tally_client *client, struct view *view, uint32_t active
 {
 	struct tally_slot *slot = view->slot;
 	uint64_t grace = !active && atomic_load(&slot->active) ? grace_of(client) : 0;
+	uint64_t now = grace ? tally_board_now() : 0;
 
 	/* Before "idle" is said: nobody may slip in between. */
 	if (grace)
-		atomic_store_explicit(&slot->quiet_until_ns, tally_board_now() + grace,
-				      memory_order_relaxed);
+		atomic_store_explicit(&slot->quiet_until_ns, now + grace, memory_order_relaxed);
 	if (atomic_exchange(&slot->active, active) == active)
 		return;
 	/* It runs, so it is not stopped any more, whether tallyd has seen that or not. */
@@ -137,7 +137,8 @@ static void mark(struct tally_client *client, struct view *view, uint32_t active
 		atomic_store(&slot->lapsed, 0);
 	tally_board_changed(view->board);
 	/* Others give way from here on: the bookkeeping comes after. */
-	uint64_t now = tally_board_now();
+	if (!now)
+		now = tally_board_now();
 	if (active) {
 		atomic_store_explicit(&slot->active_since_ns, now, memory_order_relaxed);
 		atomic_fetch_add_explicit(&slot->bursts, 1, memory_order_relaxed);
