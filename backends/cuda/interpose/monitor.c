@@ -258,7 +258,7 @@ static void *monitor(void *argument)
 			w.checked_at = now;
 		}
 		client = atomic_load(&d->client);
-		if (client) {
+		if (guards && client) {
 			epoch = tally_client_epoch(client);
 			freed = tally_client_held_until(client);
 		}
