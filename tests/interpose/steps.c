@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/profile.h"
 #include "base/file.h"
 
 CUcontext context;
@@ -156,6 +157,16 @@ void chain_check(struct chain *c)
 	assert_memory_equal(got, c->expected, sizeof got);
 	OK(cuMemFree_v2(c->values));
 	OK(cuMemFree_v2(c->ran));
+}
+
+struct tally_configuration *chain_configuration(CUfunction k, bool flat)
+{
+	struct tally_configuration *c = atomic_load(&tally_kernel_find(k)->configurations);
+
+	while (c && (c->at.grid[0] == BLOCKS) != flat)
+		c = c->next;
+	assert_non_null(c);
+	return c;
 }
 
 uint64_t stops(void)

@@ -71,6 +71,10 @@ uint32_t chain_ran(const struct chain *c);
 /* Waits for the chain, and sees that each launch ran once and in its turn. */
 void chain_check(struct chain *c);
 
+/* What is known of kernel `k` as chains launch it, with a `flat` grid or not; it was launched so.
+ */
+struct tally_configuration *chain_configuration(CUfunction k, bool flat);
+
 /* A setup of a group: device 0, its context, the kernels, the rival. */
 int steps_setup(void **state);
 
