@@ -268,6 +268,49 @@ static void graphs_count(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
+static unsigned being_timed(CUstream stream)
+{
+	const struct tally_stream *s = tally_stream_find(stream, false);
+	unsigned count = 0;
+
+	tally_lock(device);
+	for (struct tally_context *c = device->contexts; c; c = c->next)
+		for (unsigned i = 0; c->samples && i < TALLY_SAMPLES; i++)
+			count += c->samples[i].stream == s;
+	tally_unlock(device);
+	return count;
+}
+
+/* A graph may end before its launch has: then nobody wants to know any more how long it took. */
+static void what_is_timed_may_end(void **state)
+{
+	CUgraphExec executable;
+	CUgraph graph;
+	CUstream stream;
+	struct chain c;
+
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	chain_open(&c, stream);
+	c.step = whole;
+	OK(cuCtxSynchronize());
+	atomic_store(&may_end, false);
+	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+	OK(cuLaunchHostFunc(stream, wait_for_program, NULL));
+	chain_step(&c, 1, 100, false);
+	OK(cuStreamEndCapture(stream, &graph));
+	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	OK(cuGraphDestroy(graph));
+	assert_int_equal(being_timed(stream), 0);
+	OK(cuGraphLaunch(executable, stream));
+	assert_int_equal(being_timed(stream), 1);
+	OK(cuGraphExecDestroy(executable));
+	assert_int_equal(being_timed(stream), 0);
+	atomic_store(&may_end, true);
+	OK(cuStreamSynchronize(stream));
+	chain_check(&c);
+	OK(cuStreamDestroy_v2(stream));
+}
+
 static int setup(void **state)
 {
 	int failed = steps_setup(state);
@@ -303,6 +346,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(launches_are_timed),
 		cmocka_unit_test(copies_count),
 		cmocka_unit_test(graphs_count),
+		cmocka_unit_test(what_is_timed_may_end),
 	};
 
 	(void)argv;

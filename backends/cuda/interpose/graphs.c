@@ -14,14 +14,15 @@
 
 #define COPY_UNIT_NS 5000
 
-/* An executable graph that can be launched node by node. */
+/* An executable graph, from when it was instantiated or first launched. */
 struct exec {
 	CUgraphExec handle;
 	struct exec *next;
-	CUcontext context;
-	unsigned users;	      /* the table and who holds or waits for the lock: the table's lock */
-	pthread_mutex_t lock; /* what follows; held during a launch */
+	struct tally_cost whole; /* how long a whole launch takes */
+	unsigned users; /* the table, launches, who holds or waits for the lock: the table's lock */
+	pthread_mutex_t lock; /* what follows; held while it is launched node by node */
 	bool gone;	      /* it is in the table no more */
+	CUcontext context;    /* of its nodes; NULL: they could not be read, it is launched whole */
 	struct tally_nodes list;
 	CUevent end;   /* behind the last launch */
 	uint32_t last; /* that launch's stream, by its number: handles are used again, and each
@@ -70,6 +71,7 @@ static void leave(struct exec *e)
 	pthread_mutex_unlock(&lock);
 	if (left)
 		return;
+	tally_samples_forget_cost(&e->whole);
 	tally_nodes_free(&e->list);
 	pthread_mutex_destroy(&e->lock);
 	free(e);
@@ -81,14 +83,29 @@ static void done(struct exec *e)
 	leave(e);
 }
 
+static struct exec *make(CUgraphExec handle)
+{
+	struct exec *e = calloc(1, sizeof *e);
+
+	if (!e)
+		return NULL;
+	e->handle = handle;
+	e->users = 1;
+	pthread_mutex_init(&e->lock, NULL);
+	return e;
+}
+
 /* The record with its lock held until done(), or NULL. Whoever launches it may have it for as long
  * as the program is stopped: nobody waits for that with the table's lock. */
-static struct exec *find(CUgraphExec handle)
+static struct exec *find(CUgraphExec handle, bool or_make)
 {
-	struct exec *e;
+	struct exec **place, *e;
 
 	pthread_mutex_lock(&lock);
-	e = *place_of(handle);
+	place = place_of(handle);
+	if (!*place && or_make)
+		*place = make(handle);
+	e = *place;
 	if (e)
 		e->users++;
 	pthread_mutex_unlock(&lock);
@@ -176,34 +193,28 @@ void tally_graphs_forget(CUcontext context)
 static void instantiated(CUgraphExec handle, CUgraph graph)
 {
 	CUcontext context = reads_graphs() ? only_context() : NULL;
-	struct exec *e;
 	struct tally_nodes l;
+	struct exec *e;
 
-	tally_graph_cost_forget(handle);
+	destroyed(handle); /* one that ended unseen */
 	if (tally_process.config.guards)
 		tally_nodes_wait(graph);
 	if (!context || !tally_nodes_read(&l, graph))
 		return;
-	e = calloc(1, sizeof *e);
+	e = find(handle, true);
 	if (!e) {
 		tally_nodes_free(&l);
 		return;
 	}
-	e->handle = handle;
 	e->context = context;
-	e->users = 1;
 	e->list = l;
-	pthread_mutex_init(&e->lock, NULL);
-	destroyed(handle); /* one that ended unseen */
-	pthread_mutex_lock(&lock);
-	*place_of(handle) = e;
-	pthread_mutex_unlock(&lock);
+	done(e);
 }
 
 /* Something about a node changed: from now on the driver alone knows what. */
 static void changed(CUgraphExec handle)
 {
-	struct exec *e = reads_graphs() ? find(handle) : NULL;
+	struct exec *e = find(handle, false);
 
 	if (!e)
 		return;
@@ -214,12 +225,12 @@ static void changed(CUgraphExec handle)
 /* The nodes do what those of `graph` do. */
 static void updated(CUgraphExec handle, CUgraph graph)
 {
-	struct exec *e = reads_graphs() ? find(handle) : NULL;
+	struct exec *e = find(handle, false);
 	bool readable;
 
-	tally_graph_cost_forget(handle);
 	if (!e)
 		return;
+	atomic_store(&e->whole.ns, 0);
 	readable = e->list.count;
 	tally_nodes_free(&e->list);
 	/* One that was changed node by node keeps what the update does not touch (what is switched
@@ -298,13 +309,15 @@ static bool stoppable(struct tally_nodes *l)
 /*
  * What the depth limit would let through at once anyway is launched whole; and, up to ten times as
  * long, a graph whose nodes are so short that giving them one by one takes several times as long as
- * the graph. `whole_ns` is how long it takes, 0: not measured yet. Kernels by themselves are timed
- * with what is around them, which is most of it where they are short: there the sum says little,
- * and the graph is launched whole to learn it. TALLY_LEVEL=guard asks for nodes whatever they cost.
+ * the graph. Kernels by themselves are timed with what is around them, which is most of it where
+ * they are short: there the sum says little, and the graph is launched whole to learn how long it
+ * takes. TALLY_LEVEL=guard asks for nodes whatever they cost.
  */
-static bool worth_it(struct tally_nodes *l, uint64_t whole_ns)
+static bool worth_it(struct exec *e)
 {
-	const uint64_t limit = tally_queue_limit(), around = l->count * NODE_NS;
+	struct tally_nodes *l = &e->list;
+	const uint64_t limit = tally_queue_limit(), around = l->count * NODE_NS,
+		       whole_ns = tally_cost_ns(&e->whole, 0);
 	bool timed;
 	uint64_t sum;
 
@@ -381,41 +394,66 @@ static void remember_end(struct tally_stream *s, struct exec *e)
 	e->last = s->number;
 }
 
-bool tally_graph_launch(struct tally_stream *s, CUgraphExec handle, uint64_t whole_ns,
-			CUresult *result)
+/* Node by node. Its lock is held. */
+static CUresult launch_nodes(struct tally_stream *s, struct exec *e)
 {
-	struct exec *e;
-	bool nodes;
+	CUresult result = CUDA_SUCCESS;
 
-	/* While something is captured no launch is guarded, and nothing would be gained. */
-	if (!reads_graphs() || atomic_load(&tally_process.captures))
-		return false;
-	e = find(handle);
-	if (!e)
-		return false;
-	follow_last(s, e);
-	nodes = e->list.count && e->context == s->context->handle && worth_it(&e->list, whole_ns);
-	*result = CUDA_SUCCESS;
 	/* The doors have to take it for the program's own calls. */
 	tally_leave();
-	for (size_t i = 0; nodes && i < e->list.count && !*result; i++)
-		*result = launch_node(&e->list.nodes[i], s->handle);
+	for (size_t i = 0; i < e->list.count && !result; i++)
+		result = launch_node(&e->list.nodes[i], s->handle);
 	tally_enter();
-	if (nodes)
-		remember_end(s, e);
-	done(e);
-	return nodes;
+	return result;
 }
 
-void tally_graph_launched(struct tally_stream *s, CUgraphExec handle)
+/* `cost`: how long that takes; NULL: nobody keeps it. No lock held. */
+static CUresult launch_whole(struct tally_stream *s, CUgraphExec handle, struct tally_cost *cost)
 {
-	struct exec *e =
-		reads_graphs() && !atomic_load(&tally_process.captures) ? find(handle) : NULL;
+	struct tally_piece piece = {.cost = cost};
+	CUresult result;
+
+	tally_fence(s);
+	tally_queue_enter(s, &piece, cost ? tally_cost_ns(cost, TALLY_UNIT_NS) : TALLY_UNIT_NS,
+			  cost != NULL);
+	result = TALLY_REAL(cuGraphLaunch)(handle, s->handle);
+	tally_report_trace(s->context->device->report, TALLY_TRACE_START, s->number, NULL, 0);
+	tally_queue_leave(&piece, result == CUDA_SUCCESS);
+	if (!result && atomic_load(&tally_process.waits))
+		tally_waits_begin(s);
+	return result;
+}
+
+/* Whether its launches may be some node by node, and then all have to be in order. While something
+ * is captured no launch is guarded, and nothing would be gained. */
+static bool ordered(const struct exec *e)
+{
+	return e->context && reads_graphs() && !atomic_load(&tally_process.captures);
+}
+
+CUresult tally_graph_launch(struct tally_stream *s, CUgraphExec handle)
+{
+	struct exec *e = find(handle, true);
+	CUresult result;
 
 	if (!e)
-		return;
-	remember_end(s, e);
+		return launch_whole(s, handle, NULL);
+	if (ordered(e)) {
+		follow_last(s, e);
+		if (e->list.count && e->context == s->context->handle && worth_it(e)) {
+			result = launch_nodes(s, e);
+			remember_end(s, e);
+			done(e);
+			return result;
+		}
+	}
+	pthread_mutex_unlock(&e->lock);
+	result = launch_whole(s, handle, &e->whole);
+	pthread_mutex_lock(&e->lock);
+	if (!result && !e->gone && ordered(e))
+		remember_end(s, e);
 	done(e);
+	return result;
 }
 
 /* --- the hooks --- */

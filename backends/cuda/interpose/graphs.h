@@ -16,18 +16,10 @@
 #include "backends/cuda/interpose/state.h"
 
 /*
- * Launches `exec` into the stream node by node. True when it did, with the driver's answer in
- * `result`; false when it is to be launched whole, and then tally_graph_launched() has to follow.
- * `whole_ns`: how long a whole launch takes; 0: not known.
- * The stream is not captured; no lock held; inside a hook.
+ * Launches `exec` into the stream, node by node or whole, of a program with guards; the driver's
+ * answer. The stream is not captured; no lock held; inside a hook.
  */
-bool tally_graph_launch(struct tally_stream *stream, CUgraphExec exec, uint64_t whole_ns,
-			CUresult *result);
-void tally_graph_launched(struct tally_stream *stream, CUgraphExec exec);
-
-/* launch.c: the handle is another graph's from now on, or the graph does something else: how long a
- * whole launch takes is not known. Any thread. */
-void tally_graph_cost_forget(CUgraphExec exec);
+CUresult tally_graph_launch(struct tally_stream *stream, CUgraphExec exec);
 
 /* The program has a way to change executable graphs that is not hooked: all are launched whole from
  * now on. */

@@ -332,72 +332,28 @@ LAUNCH_BOTH(cuLaunchKernelEx, f, config ? config->hStream : NULL, dimensions_of(
 	    (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra),
 	    (config, f, kernelParams, extra))
 
-/* A graph goes node by node (graphs.h) or as a whole. What the whole lasts is known by its handle.
- */
-#define GRAPHS 256
-
-static struct graph_known {
-	_Atomic(CUgraphExec) graph;
-	struct tally_cost cost;
-} graphs[GRAPHS];
-
-static struct graph_known *graph_place(CUgraphExec graph)
-{
-	uintptr_t n = (uintptr_t)graph;
-
-	return &graphs[(n >> 4 ^ n >> 12) % GRAPHS];
-}
-
-static struct tally_cost *graph_cost(CUgraphExec graph)
-{
-	struct graph_known *g = graph_place(graph);
-
-	if (atomic_exchange_explicit(&g->graph, graph, memory_order_relaxed) != graph)
-		atomic_store(&g->cost.ns, 0);
-	return &g->cost;
-}
-
-void tally_graph_cost_forget(CUgraphExec graph)
-{
-	atomic_store_explicit(&graph_place(graph)->graph, NULL, memory_order_relaxed);
-}
-
 static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kind)
 {
-	if (traced(s))
-		tally_report_record(s->context->device->report, kind, 0, s->number, NULL, 0);
+	if (s)
+		tally_report_trace(s->context->device->report, kind, s->number, NULL, 0);
 }
 
 #define GRAPH(symbol, per_thread)                                                                  \
 	CUresult symbol(CUgraphExec hGraph, CUstream stream)                                       \
 	{                                                                                          \
 		struct tally_stream *s = before(stream, per_thread);                               \
-		bool guards = s && tally_process.config.guards;                                    \
-		struct tally_piece piece = {0};                                                    \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (s)                                                                             \
 			tally_burst_launch(s->context->device, hGraph, 0, 0, 0);                   \
 		trace_graph(s, TALLY_TRACE_LAUNCH);                                                \
-		if (!guards) {                                                                     \
-			result = TALLY_REAL(symbol)(hGraph, stream);                               \
-			trace_graph(s, TALLY_TRACE_START);                                         \
-		} else if (!tally_graph_launch(s, hGraph, tally_cost_ns(graph_cost(hGraph), 0),    \
-					       &result)) {                                         \
-			tally_fence(s);                                                            \
-			piece.cost = graph_cost(hGraph);                                           \
-			tally_queue_enter(s, &piece, tally_cost_ns(piece.cost, TALLY_UNIT_NS),     \
-					  true);                                                   \
-			result = TALLY_REAL(symbol)(hGraph, stream);                               \
-			trace_graph(s, TALLY_TRACE_START);                                         \
-			tally_queue_leave(&piece, result == CUDA_SUCCESS);                         \
-			if (!result)                                                               \
-				tally_graph_launched(s, hGraph);                                   \
-			if (!result && atomic_load(&tally_process.waits))                          \
-				tally_waits_begin(s);                                              \
-		}                                                                                  \
-		if (guards)                                                                        \
+		if (s && tally_process.config.guards) {                                            \
+			result = tally_graph_launch(s, hGraph);                                    \
 			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \
+		} else {                                                                           \
+			result = TALLY_REAL(symbol)(hGraph, stream);                               \
+			trace_graph(s, TALLY_TRACE_START);                                         \
+		}                                                                                  \
 		after(s);                                                                          \
 		return result;                                                                     \
 	}

@@ -133,6 +133,9 @@ void tally_samples_marked(struct tally_stream *stream, uint32_t mark);
 /* Drops the samples of kernels that are gone. No lock held. */
 void tally_samples_forget_gone(void);
 
+/* Drops the samples of what lasts `cost`, which is about to end. No lock held. */
+void tally_samples_forget_cost(const struct tally_cost *cost);
+
 /* The stream ends: nothing is learnt any more. Device lock held. */
 void tally_samples_forget(struct tally_stream *stream);
 

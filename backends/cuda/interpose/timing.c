@@ -87,22 +87,33 @@ void tally_samples_forget(struct tally_stream *stream)
 			tally_sample_drop(s);
 }
 
-static void forget_gone(struct tally_context *c)
+static bool gone(const struct tally_sample *s)
 {
-	struct tally_sample *s = c->samples;
-
-	for (unsigned i = 0; s && i < TALLY_SAMPLES; i++, s++)
-		if (s->stream && s->configuration &&
-		    !atomic_load(&s->configuration->kernel->handle))
-			tally_sample_drop(s);
+	return s->configuration && !atomic_load(&s->configuration->kernel->handle);
 }
 
-void tally_samples_forget_gone(void)
+/* Those of `cost`, or (NULL) of kernels that are gone. */
+static void forget(const struct tally_cost *cost)
 {
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
 		tally_lock(d);
 		for (struct tally_context *c = d->contexts; c; c = c->next)
-			forget_gone(c);
+			for (unsigned i = 0; c->samples && i < TALLY_SAMPLES; i++) {
+				struct tally_sample *s = &c->samples[i];
+
+				if (s->stream && (cost ? s->cost == cost : gone(s)))
+					tally_sample_drop(s);
+			}
 		tally_unlock(d);
 	}
+}
+
+void tally_samples_forget_gone(void)
+{
+	forget(NULL);
+}
+
+void tally_samples_forget_cost(const struct tally_cost *cost)
+{
+	forget(cost);
 }
