@@ -232,38 +232,26 @@ static struct tally_stream *before(CUstream handle, bool per_thread)
 WAIT(cuStreamWaitEvent, false)
 WAIT(cuStreamWaitEvent_ptsz, true)
 
-/* All streams of a context. Which those are is not asked: few programs do this. */
-#define WAIT_ALL(symbol, type)                                                                     \
+/* All streams of a context. Which those are is not asked: few programs do this. `when`: it matters
+ * what waits for the program; `then` is done behind it. */
+#define ALL_STREAMS(symbol, type, when, then)                                                      \
 	CUresult symbol(type hCtx, CUevent hEvent)                                                 \
 	{                                                                                          \
-		bool ours = tally_enter() && tally_on() && tally_process.config.guards &&          \
-			    tally_waits_event(hEvent);                                             \
+		bool ours = tally_enter() && tally_on() && tally_process.config.guards && (when);  \
 		CUresult result;                                                                   \
                                                                                                    \
 		if (ours)                                                                          \
 			tally_drain_all();                                                         \
 		result = TALLY_REAL(symbol)(hCtx, hEvent);                                         \
 		if (ours && !result)                                                               \
-			tally_waits_begin_all();                                                   \
+			then;                                                                      \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
+#define WAIT_ALL(symbol, type)                                                                     \
+	ALL_STREAMS(symbol, type, tally_waits_event(hEvent), tally_waits_begin_all())
+#define RECORD_ALL(symbol, type) ALL_STREAMS(symbol, type, true, tally_waits_recorded(hEvent, NULL))
 WAIT_ALL(cuCtxWaitEvent, CUcontext)
 WAIT_ALL(cuGreenCtxWaitEvent, CUgreenCtx)
-
-#define RECORD_ALL(symbol, type)                                                                   \
-	CUresult symbol(type hCtx, CUevent hEvent)                                                 \
-	{                                                                                          \
-		bool ours = tally_enter() && tally_on() && tally_process.config.guards;            \
-		CUresult result;                                                                   \
-                                                                                                   \
-		if (ours)                                                                          \
-			tally_drain_all();                                                         \
-		result = TALLY_REAL(symbol)(hCtx, hEvent);                                         \
-		if (ours && !result)                                                               \
-			tally_waits_recorded(hEvent, NULL);                                        \
-		tally_leave();                                                                     \
-		return result;                                                                     \
-	}
 RECORD_ALL(cuCtxRecordEvent, CUcontext)
 RECORD_ALL(cuGreenCtxRecordEvent, CUgreenCtx)
