@@ -7,9 +7,27 @@ static bool kind_known(enum cudaMemcpyKind kind)
 	return (unsigned)kind <= cudaMemcpyDefault;
 }
 
-static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+/*
+ * The doors to `function(ARGUMENTS..., stream, now)`: synchronous and not, each also for callers
+ * compiled with a per-thread default stream. `now`: return when it is done.
+ */
+#define DOORS(name, function, parameters, ...)                                                     \
+	cudaError_t CUDARTAPI name(parameters)                                                     \
+	{                                                                                          \
+		return function(__VA_ARGS__, NULL, true);                                          \
+	}                                                                                          \
+	cudaError_t CUDARTAPI name##Async(parameters, cudaStream_t stream)                         \
+	{                                                                                          \
+		return function(__VA_ARGS__, stream, false);                                       \
+	}                                                                                          \
+	CUDART_PTDS(name, (parameters), function(__VA_ARGS__, cudaStreamPerThread, false))         \
+	CUDART_PTSZ(name##Async, (parameters, cudaStream_t stream), (__VA_ARGS__, stream))
+
+static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+			cudaStream_t stream, bool now)
 {
-	CUdeviceptr destination = (CUdeviceptr)to, source = (CUdeviceptr)from;
+	const CUdeviceptr destination = (CUdeviceptr)to, source = (CUdeviceptr)from;
+	const struct cudart_driver *d = &cudart_driver;
 
 	if (!kind_known(kind))
 		return cudart_fail(cudaErrorInvalidMemcpyDirection);
@@ -18,62 +36,29 @@ static cudaError_t copy(void *to, const void *from, size_t bytes, enum cudaMemcp
 		return cudaSuccess;
 	switch (kind) {
 	case cudaMemcpyHostToDevice:
-		return cudart_result(cudart_driver.cuMemcpyHtoD(destination, from, bytes));
+		return cudart_result(now ? d->cuMemcpyHtoD(destination, from, bytes)
+					 : d->cuMemcpyHtoDAsync(destination, from, bytes, stream));
 	case cudaMemcpyDeviceToHost:
-		return cudart_result(cudart_driver.cuMemcpyDtoH(to, source, bytes));
+		return cudart_result(now ? d->cuMemcpyDtoH(to, source, bytes)
+					 : d->cuMemcpyDtoHAsync(to, source, bytes, stream));
 	case cudaMemcpyDeviceToDevice:
-		return cudart_result(cudart_driver.cuMemcpyDtoD(destination, source, bytes));
+		return cudart_result(
+			now ? d->cuMemcpyDtoD(destination, source, bytes)
+			    : d->cuMemcpyDtoDAsync(destination, source, bytes, stream));
 	default:
-		return cudart_result(cudart_driver.cuMemcpy(destination, source, bytes));
+		return cudart_result(now ? d->cuMemcpy(destination, source, bytes)
+					 : d->cuMemcpyAsync(destination, source, bytes, stream));
 	}
 }
 
-static cudaError_t copy_async(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-			      cudaStream_t stream)
+#define COPY_PARAMS void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind
+
+DOORS(cudaMemcpy, copy, COPY_PARAMS, to, from, bytes, kind)
+
+static cudaError_t copy_peer(void *to, int to_device, const void *from, int from_device,
+			     size_t bytes, cudaStream_t stream, bool now)
 {
-	CUdeviceptr destination = (CUdeviceptr)to, source = (CUdeviceptr)from;
-
-	if (!kind_known(kind))
-		return cudart_fail(cudaErrorInvalidMemcpyDirection);
-	CUDART_ENTER();
-	if (!bytes)
-		return cudaSuccess;
-	switch (kind) {
-	case cudaMemcpyHostToDevice:
-		return cudart_result(
-			cudart_driver.cuMemcpyHtoDAsync(destination, from, bytes, stream));
-	case cudaMemcpyDeviceToHost:
-		return cudart_result(cudart_driver.cuMemcpyDtoHAsync(to, source, bytes, stream));
-	case cudaMemcpyDeviceToDevice:
-		return cudart_result(
-			cudart_driver.cuMemcpyDtoDAsync(destination, source, bytes, stream));
-	default:
-		return cudart_result(
-			cudart_driver.cuMemcpyAsync(destination, source, bytes, stream));
-	}
-}
-
-cudaError_t CUDARTAPI cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-	return copy(to, from, bytes, kind);
-}
-
-cudaError_t CUDARTAPI cudaMemcpyAsync(void *to, const void *from, size_t bytes,
-				      enum cudaMemcpyKind kind, cudaStream_t stream)
-{
-	return copy_async(to, from, bytes, kind, stream);
-}
-
-CUDART_PTDS(cudaMemcpy, (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind),
-	    copy_async(to, from, bytes, kind, cudaStreamPerThread))
-CUDART_PTSZ(cudaMemcpyAsync,
-	    (void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-	     cudaStream_t stream),
-	    (to, from, bytes, kind, stream))
-
-cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
-				     size_t bytes)
-{
+	const CUdeviceptr destination = (CUdeviceptr)to, source = (CUdeviceptr)from;
 	CUcontext to_context, from_context;
 	cudaError_t error;
 
@@ -81,22 +66,22 @@ cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, 
 	error = cudart_primary_context(to_device, &to_context);
 	if (error == cudaSuccess)
 		CUDART_TRY(cudart_primary_context(from_device, &from_context));
-	return cudart_result(cudart_driver.cuMemcpyPeer((CUdeviceptr)to, to_context,
-							(CUdeviceptr)from, from_context, bytes));
+	return cudart_result(now ? cudart_driver.cuMemcpyPeer(destination, to_context, source,
+							      from_context, bytes)
+				 : cudart_driver.cuMemcpyPeerAsync(destination, to_context, source,
+								   from_context, bytes, stream));
+}
+
+cudaError_t CUDARTAPI cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
+				     size_t bytes)
+{
+	return copy_peer(to, to_device, from, from_device, bytes, NULL, true);
 }
 
 cudaError_t CUDARTAPI cudaMemcpyPeerAsync(void *to, int to_device, const void *from,
 					  int from_device, size_t bytes, cudaStream_t stream)
 {
-	CUcontext to_context, from_context;
-	cudaError_t error;
-
-	CUDART_ENTER();
-	error = cudart_primary_context(to_device, &to_context);
-	if (error == cudaSuccess)
-		CUDART_TRY(cudart_primary_context(from_device, &from_context));
-	return cudart_result(cudart_driver.cuMemcpyPeerAsync(
-		(CUdeviceptr)to, to_context, (CUdeviceptr)from, from_context, bytes, stream));
+	return copy_peer(to, to_device, from, from_device, bytes, stream, false);
 }
 
 /* What a kind says about each side. */
@@ -113,59 +98,37 @@ static CUmemorytype side(enum cudaMemcpyKind kind, bool destination)
 	return sides[kind][destination];
 }
 
-/* One plane to copy; `now`: return when it is done. */
-struct plane {
-	void *to;
-	size_t to_pitch;
-	const void *from;
-	size_t from_pitch, width, height;
-	enum cudaMemcpyKind kind;
-};
+#define PLANE_PARAMS                                                                               \
+	void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,              \
+		size_t height, enum cudaMemcpyKind kind
 
-static cudaError_t copy_plane(const struct plane *plane, cudaStream_t stream, bool now)
+static cudaError_t copy_plane(PLANE_PARAMS, cudaStream_t stream, bool now)
 {
 	CUDA_MEMCPY2D driver = {
-		.srcHost = plane->from,
-		.srcDevice = (CUdeviceptr)plane->from,
-		.srcPitch = plane->from_pitch,
-		.dstHost = plane->to,
-		.dstDevice = (CUdeviceptr)plane->to,
-		.dstPitch = plane->to_pitch,
-		.WidthInBytes = plane->width,
-		.Height = plane->height,
+		.srcHost = from,
+		.srcDevice = (CUdeviceptr)from,
+		.srcPitch = from_pitch,
+		.dstHost = to,
+		.dstDevice = (CUdeviceptr)to,
+		.dstPitch = to_pitch,
+		.WidthInBytes = width,
+		.Height = height,
 	};
 
-	if (!kind_known(plane->kind))
+	if (!kind_known(kind))
 		return cudart_fail(cudaErrorInvalidMemcpyDirection);
-	if (plane->width > plane->to_pitch || plane->width > plane->from_pitch)
+	if (width > to_pitch || width > from_pitch)
 		return cudart_fail(cudaErrorInvalidPitchValue);
 	CUDART_ENTER();
-	if (!plane->width || !plane->height)
+	if (!width || !height)
 		return cudaSuccess;
-	driver.srcMemoryType = side(plane->kind, false);
-	driver.dstMemoryType = side(plane->kind, true);
+	driver.srcMemoryType = side(kind, false);
+	driver.dstMemoryType = side(kind, true);
 	return cudart_result(now ? cudart_driver.cuMemcpy2DUnaligned(&driver)
 				 : cudart_driver.cuMemcpy2DAsync(&driver, stream));
 }
 
-#define PLANE_PARAMS                                                                               \
-	void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,              \
-		size_t height, enum cudaMemcpyKind kind
-#define PLANE (&(struct plane){to, to_pitch, from, from_pitch, width, height, kind})
-
-cudaError_t CUDARTAPI cudaMemcpy2D(PLANE_PARAMS)
-{
-	return copy_plane(PLANE, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemcpy2DAsync(PLANE_PARAMS, cudaStream_t stream)
-{
-	return copy_plane(PLANE, stream, false);
-}
-
-CUDART_PTDS(cudaMemcpy2D, (PLANE_PARAMS), copy_plane(PLANE, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemcpy2DAsync, (PLANE_PARAMS, cudaStream_t stream),
-	    (to, to_pitch, from, from_pitch, width, height, kind, stream))
+DOORS(cudaMemcpy2D, copy_plane, PLANE_PARAMS, to, to_pitch, from, from_pitch, width, height, kind)
 
 cudaError_t cudart_box_params(const struct cudaMemcpy3DParms *box, CUDA_MEMCPY3D *params)
 {
@@ -215,20 +178,7 @@ static cudaError_t copy_box(const struct cudaMemcpy3DParms *box, cudaStream_t st
 				 : cudart_driver.cuMemcpy3DAsync(&driver, stream));
 }
 
-cudaError_t CUDARTAPI cudaMemcpy3D(const struct cudaMemcpy3DParms *box)
-{
-	return copy_box(box, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *box, cudaStream_t stream)
-{
-	return copy_box(box, stream, false);
-}
-
-CUDART_PTDS(cudaMemcpy3D, (const struct cudaMemcpy3DParms *box),
-	    copy_box(box, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemcpy3DAsync, (const struct cudaMemcpy3DParms *box, cudaStream_t stream),
-	    (box, stream))
+DOORS(cudaMemcpy3D, copy_box, const struct cudaMemcpy3DParms *box, box)
 
 static cudaError_t copy_peer_box(const struct cudaMemcpy3DPeerParms *box, cudaStream_t stream,
 				 bool now)
@@ -270,21 +220,7 @@ static cudaError_t copy_peer_box(const struct cudaMemcpy3DPeerParms *box, cudaSt
 				 : cudart_driver.cuMemcpy3DPeerAsync(&driver, stream));
 }
 
-cudaError_t CUDARTAPI cudaMemcpy3DPeer(const struct cudaMemcpy3DPeerParms *box)
-{
-	return copy_peer_box(box, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemcpy3DPeerAsync(const struct cudaMemcpy3DPeerParms *box,
-					    cudaStream_t stream)
-{
-	return copy_peer_box(box, stream, false);
-}
-
-CUDART_PTDS(cudaMemcpy3DPeer, (const struct cudaMemcpy3DPeerParms *box),
-	    copy_peer_box(box, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemcpy3DPeerAsync, (const struct cudaMemcpy3DPeerParms *box, cudaStream_t stream),
-	    (box, stream))
+DOORS(cudaMemcpy3DPeer, copy_peer_box, const struct cudaMemcpy3DPeerParms *box, box)
 
 cudaError_t cudart_place_in_symbol(const void *symbol, size_t bytes, size_t offset, void **address)
 {
@@ -312,7 +248,7 @@ static cudaError_t copy_to_symbol(const void *symbol, const void *from, size_t b
 	error = cudart_place_in_symbol(symbol, bytes, offset, &to);
 	if (error != cudaSuccess)
 		return error;
-	return now ? copy(to, from, bytes, kind) : copy_async(to, from, bytes, kind, stream);
+	return copy(to, from, bytes, kind, stream, now);
 }
 
 static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, size_t offset,
@@ -327,7 +263,7 @@ static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, 
 	error = cudart_place_in_symbol(symbol, bytes, offset, &from);
 	if (error != cudaSuccess)
 		return error;
-	return now ? copy(to, from, bytes, kind) : copy_async(to, from, bytes, kind, stream);
+	return copy(to, from, bytes, kind, stream, now);
 }
 
 #define TO_SYMBOL_PARAMS                                                                           \
@@ -335,21 +271,8 @@ static cudaError_t copy_from_symbol(void *to, const void *symbol, size_t bytes, 
 #define FROM_SYMBOL_PARAMS                                                                         \
 	void *to, const void *symbol, size_t bytes, size_t offset, enum cudaMemcpyKind kind
 
-/* The doors of either direction; what stands behind the parameters' list are their names. */
-#define SYMBOL(name, copy_symbol, parameters, ...)                                                 \
-	cudaError_t CUDARTAPI name(parameters)                                                     \
-	{                                                                                          \
-		return copy_symbol(__VA_ARGS__, NULL, true);                                       \
-	}                                                                                          \
-	cudaError_t CUDARTAPI name##Async(parameters, cudaStream_t stream)                         \
-	{                                                                                          \
-		return copy_symbol(__VA_ARGS__, stream, false);                                    \
-	}                                                                                          \
-	CUDART_PTDS(name, (parameters), copy_symbol(__VA_ARGS__, cudaStreamPerThread, false))      \
-	CUDART_PTSZ(name##Async, (parameters, cudaStream_t stream), (__VA_ARGS__, stream))
-
-SYMBOL(cudaMemcpyToSymbol, copy_to_symbol, TO_SYMBOL_PARAMS, symbol, from, bytes, offset, kind)
-SYMBOL(cudaMemcpyFromSymbol, copy_from_symbol, FROM_SYMBOL_PARAMS, to, symbol, bytes, offset, kind)
+DOORS(cudaMemcpyToSymbol, copy_to_symbol, TO_SYMBOL_PARAMS, symbol, from, bytes, offset, kind)
+DOORS(cudaMemcpyFromSymbol, copy_from_symbol, FROM_SYMBOL_PARAMS, to, symbol, bytes, offset, kind)
 
 static cudaError_t fill(void *pointer, size_t pitch, int value, size_t width, size_t height,
 			cudaStream_t stream, bool now)
@@ -391,53 +314,15 @@ static cudaError_t fill_box(struct cudaPitchedPtr box, int value, struct cudaExt
 	return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaMemset(void *pointer, int value, size_t bytes)
+static cudaError_t fill_line(void *pointer, int value, size_t bytes, cudaStream_t stream, bool now)
 {
-	return fill(pointer, bytes, value, bytes, 1, NULL, true);
+	return fill(pointer, bytes, value, bytes, 1, stream, now);
 }
 
-cudaError_t CUDARTAPI cudaMemsetAsync(void *pointer, int value, size_t bytes, cudaStream_t stream)
-{
-	return fill(pointer, bytes, value, bytes, 1, stream, false);
-}
+#define LINE_PARAMS void *pointer, int value, size_t bytes
+#define FILL_PARAMS void *pointer, size_t pitch, int value, size_t width, size_t height
+#define BOX_PARAMS  struct cudaPitchedPtr box, int value, struct cudaExtent extent
 
-CUDART_PTDS(cudaMemset, (void *pointer, int value, size_t bytes),
-	    fill(pointer, bytes, value, bytes, 1, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemsetAsync, (void *pointer, int value, size_t bytes, cudaStream_t stream),
-	    (pointer, value, bytes, stream))
-
-cudaError_t CUDARTAPI cudaMemset2D(void *pointer, size_t pitch, int value, size_t width,
-				   size_t height)
-{
-	return fill(pointer, pitch, value, width, height, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemset2DAsync(void *pointer, size_t pitch, int value, size_t width,
-					size_t height, cudaStream_t stream)
-{
-	return fill(pointer, pitch, value, width, height, stream, false);
-}
-
-CUDART_PTDS(cudaMemset2D, (void *pointer, size_t pitch, int value, size_t width, size_t height),
-	    fill(pointer, pitch, value, width, height, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemset2DAsync,
-	    (void *pointer, size_t pitch, int value, size_t width, size_t height,
-	     cudaStream_t stream),
-	    (pointer, pitch, value, width, height, stream))
-
-cudaError_t CUDARTAPI cudaMemset3D(struct cudaPitchedPtr box, int value, struct cudaExtent extent)
-{
-	return fill_box(box, value, extent, NULL, true);
-}
-
-cudaError_t CUDARTAPI cudaMemset3DAsync(struct cudaPitchedPtr box, int value,
-					struct cudaExtent extent, cudaStream_t stream)
-{
-	return fill_box(box, value, extent, stream, false);
-}
-
-CUDART_PTDS(cudaMemset3D, (struct cudaPitchedPtr box, int value, struct cudaExtent extent),
-	    fill_box(box, value, extent, cudaStreamPerThread, false))
-CUDART_PTSZ(cudaMemset3DAsync,
-	    (struct cudaPitchedPtr box, int value, struct cudaExtent extent, cudaStream_t stream),
-	    (box, value, extent, stream))
+DOORS(cudaMemset, fill_line, LINE_PARAMS, pointer, value, bytes)
+DOORS(cudaMemset2D, fill, FILL_PARAMS, pointer, pitch, value, width, height)
+DOORS(cudaMemset3D, fill_box, BOX_PARAMS, box, value, extent)
