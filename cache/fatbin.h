@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define FATBIN_MAGIC  0xBA55ED50u
-#define FATBIN_HEADER 16 /* bytes of the header that nvcc writes */
+#define FATBIN_HEADER 16  /* bytes of the header that nvcc writes */
 #define CUDA_MACHINE  190 /* of ELF files */
 
 enum fatbin_kind { FATBIN_PTX = 1, FATBIN_CUBIN = 2 };
