@@ -166,6 +166,7 @@ CUresult capture_work(struct stream *stream, struct work *work)
 
 	engine_lock();
 	struct capturing *member = stream->capturing;
+	work_settle(work, stream->context);
 	if (member && !member->capture->invalid) {
 		error = graph_add(member->capture->graph, work, member->tail.list,
 				  member->tail.count, &node);

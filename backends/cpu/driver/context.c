@@ -36,7 +36,6 @@ static const struct {
 void contexts_start(void)
 {
 	for (int i = device_count(); i--;) {
-		primaries[i].magic = CONTEXT_MAGIC;
 		primaries[i].primary = true;
 		primaries[i].device = i;
 		primaries[i].id = (uint64_t)i << 32 | 1;
@@ -111,7 +110,8 @@ CUresult context_current(struct context **context, bool healthy)
 	*context = thread->depth ? thread->contexts[thread->depth - 1] : NULL;
 	if (!*context)
 		return CUDA_ERROR_INVALID_CONTEXT;
-	/* The magic goes when a context is destroyed; its memory stays (see destroy). */
+	/* The magic goes when a context is destroyed, and when a primary one is released by all;
+	 * its memory stays (see destroy). */
 	if ((*context)->magic != CONTEXT_MAGIC)
 		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return healthy ? context_error(*context) : CUDA_SUCCESS;
@@ -155,11 +155,9 @@ static void reset(struct context *context)
 	ipc_forget_context(context);
 	memory_remove_context(context);
 	engine_lock();
-	while (context->streams) {
-		struct stream *stream = context->streams;
-		context->streams = stream->next;
-		stream_discard(stream);
-	}
+	while (context->streams)
+		stream_drop(context->streams);
+	events_remove_context(context);
 	context->legacy = NULL;
 	context_forget_peers(context);
 	context->error = CUDA_SUCCESS;
@@ -497,6 +495,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	engine_lock();
 	if (!primary->retained++ && !primary->limits[CU_LIMIT_STACK_SIZE])
 		memcpy(primary->limits, default_limits, sizeof default_limits);
+	primary->magic = CONTEXT_MAGIC;
 	engine_unlock();
 	*pctx = (CUcontext)primary;
 	return CUDA_SUCCESS;
@@ -515,7 +514,8 @@ CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 	if (last)
 		reset(&primaries[dev]);
 	engine_lock();
-	primaries[dev].retained--;
+	if (!--primaries[dev].retained)
+		primaries[dev].magic = 0;
 	engine_unlock();
 	return CUDA_SUCCESS;
 }

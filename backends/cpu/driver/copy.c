@@ -119,6 +119,12 @@ CUresult transfer_check(const struct transfer *t, bool *empty)
 	return CUDA_SUCCESS;
 }
 
+void transfer_note(struct transfer *t)
+{
+	t->to_made = memory_made(t->to);
+	t->from_made = !t->element && memory_made(t->from);
+}
+
 CUresult transfer_now(CUstream handle, const struct transfer *transfer)
 {
 	struct stream *stream;
@@ -181,6 +187,7 @@ static CUresult transfer_capture(struct stream *stream, const struct transfer *t
 						      : CU_GRAPH_NODE_TYPE_MEMCPY,
 			    .transfer = *transfer};
 
+	transfer_note(&work.transfer);
 	return capture_work(stream, &work);
 }
 

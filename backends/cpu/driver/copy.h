@@ -13,7 +13,11 @@ struct transfer {
 	size_t to_slice, from_slice; /* bytes from plane to plane */
 	unsigned element;	     /* 0: a copy; 1, 2, 4: a fill with elements of so many bytes */
 	uint32_t value;
+	bool to_made, from_made; /* of a node: these lay in memory that the driver had made */
 };
+
+/* Says so in `transfer`, which becomes a node's. */
+void transfer_note(struct transfer *transfer);
 
 /* Checks the addresses, waits for the stream, does it on the calling thread. */
 CUresult transfer_now(CUstream handle, const struct transfer *transfer);

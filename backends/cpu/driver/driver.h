@@ -43,7 +43,7 @@ bool device_valid(CUdevice device);
 struct peer;
 
 struct context {
-	uint32_t magic;
+	_Atomic uint32_t magic;
 	CUdevice device;
 	bool primary;
 	unsigned flags;
@@ -54,6 +54,7 @@ struct context {
 	size_t limits[LIMITS];
 	struct stream *_Atomic legacy; /* the null stream, made on demand */
 	struct stream *streams;	       /* all of them; engine lock */
+	struct event *events;	       /* all of them; engine lock */
 	struct peer *peers;	       /* devices.c; engine lock */
 	struct context *next;	       /* of all contexts; engine lock */
 };
@@ -74,7 +75,9 @@ void contexts_quiesce(void);
 /* The stream that a handle means to the calling thread. */
 CUresult stream_resolve(CUstream handle, struct stream **stream);
 struct stream *stream_add(struct context *context, unsigned flags, int level);
+/* Takes a stream out of its context; what is queued still runs. */
 void stream_remove(struct stream *stream);
+void stream_drop(struct stream *stream); /* the same; engine lock */
 CUresult stream_wait(struct stream *stream, struct point point);
 /* Check the context's health, submit. Frees the operation on failure. */
 CUresult stream_submit(struct stream *stream, struct operation *operation, struct point after);
@@ -87,6 +90,8 @@ CUresult stream_drain(struct stream *stream);
 /* --- events (event.c) --- */
 
 struct event {
+	struct context *context;
+	struct event *next, **link; /* of the context's events; engine lock */
 	unsigned flags;
 	_Atomic unsigned references; /* the handle, and every record under way */
 	struct point point;	     /* engine lock */
@@ -98,7 +103,9 @@ struct event {
 	uint64_t mine;			 /* this process's last record; ipc.c */
 };
 /* Makes a handle; owns `shared` and `fd`, also when it fails. */
-CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, int fd);
+CUresult event_new(CUevent *result, struct context *context, unsigned flags,
+		   struct ipc_event *shared, int fd);
+void events_remove_context(struct context *context); /* their handles end; engine lock */
 /* A wait of the stream for all records so far of an event of several processes. */
 CUresult event_wait_shared(struct event *event, struct stream *stream);
 CUresult event_point(CUevent handle, struct point *point);
@@ -156,6 +163,8 @@ bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed);
 void memory_remove_context(const struct context *context);
 /* The region that holds `address`. */
 bool memory_find(uintptr_t address, struct region *region);
+/* Whether `address` lies in memory that the driver has made, and that goes when it is freed. */
+bool memory_made(uintptr_t address);
 /* Whether [address, address + bytes) may be read and written: inside a region, or ordinary memory
  * of the process (which the device reaches as well). */
 bool memory_valid(uintptr_t address, size_t bytes);
@@ -166,9 +175,10 @@ uint64_t memory_used(CUdevice device);
 struct module;
 
 struct function {
-	struct module *module;
+	struct module *module; /* NULL once it was unloaded: `kernel` is gone too */
 	const struct tally_cpu_kernel *kernel;
-	unsigned dynamic_shared; /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
+	_Atomic unsigned references; /* its module, and the nodes of graphs that launch it */
+	unsigned dynamic_shared;     /* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES */
 	int carveout;
 	CUfunc_cache cache_config;
 	struct function *next;
@@ -178,6 +188,8 @@ struct function {
  * `device`. */
 CUresult function_check(const void *handle, struct function **function);
 CUresult function_check_on(const void *handle, CUdevice device, struct function **function);
+void function_hold(struct function *function);
+void function_let_go(struct function *function);
 CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
 			    int *value);
 /* Blocks of `threads` that fit at once for each worker: 1 or 0. */

@@ -116,7 +116,24 @@ CUresult event_record(struct event *event, struct stream *stream)
 	return result;
 }
 
-CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, int fd)
+/* Takes its handle away. Lock held. */
+static void end(struct event *event)
+{
+	handle_remove(event, HANDLE_EVENT);
+	*event->link = event->next;
+	if (event->next)
+		event->next->link = event->link;
+	event_let_go(event);
+}
+
+void events_remove_context(struct context *context)
+{
+	while (context->events)
+		end(context->events);
+}
+
+CUresult event_new(CUevent *result, struct context *context, unsigned flags,
+		   struct ipc_event *shared, int fd)
 {
 	struct event *event = calloc(1, sizeof *event);
 
@@ -125,10 +142,18 @@ CUresult event_new(CUevent *result, unsigned flags, struct ipc_event *shared, in
 		ipc_event_free(shared, fd);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	event->context = context;
 	event->flags = flags;
 	event->shared = shared;
 	event->fd = fd;
 	atomic_store(&event->references, 1);
+	engine_lock();
+	event->link = &context->events;
+	event->next = context->events;
+	if (event->next)
+		event->next->link = &event->next;
+	context->events = event;
+	engine_unlock();
 	*result = (CUevent)event;
 	return CUDA_SUCCESS;
 }
@@ -218,7 +243,7 @@ CUresult cuEventCreate(CUevent *phEvent, unsigned int Flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (Flags & CU_EVENT_INTERPROCESS && !(shared = ipc_event_new(&fd)))
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	return event_new(phEvent, Flags, shared, fd);
+	return event_new(phEvent, context, Flags, shared, fd);
 }
 
 CUresult cuEventDestroy_v2(CUevent hEvent)
@@ -226,11 +251,12 @@ CUresult cuEventDestroy_v2(CUevent hEvent)
 	struct event *event;
 	CUresult result = event_check(hEvent, &event);
 
-	if (!result) {
-		handle_remove(event, HANDLE_EVENT);
-		event_let_go(event);
-	}
-	return result;
+	if (result)
+		return result;
+	engine_lock();
+	end(event);
+	engine_unlock();
+	return CUDA_SUCCESS;
 }
 
 CUresult cuEventDestroy(CUevent hEvent)
@@ -267,70 +293,69 @@ CUresult cuEventRecord(CUevent hEvent, CUstream hStream)
 	return cuEventRecordWithFlags(hEvent, hStream, 0);
 }
 
-/* The error of the context in which the event was recorded; none while it was not. */
-static CUresult error_at(struct point point)
-{
-	engine_lock();
-	const struct context *context = point.stream ? point.stream->context : NULL;
-	CUresult error = context ? context->error : CUDA_SUCCESS;
-	engine_unlock();
-	return error;
-}
+/* What may be asked about an event, and waited for. */
+struct question {
+	struct point point;
+	struct context *context; /* whose error it has; NULL: never recorded */
+	struct event *shared;	 /* itself, held, when other processes may have recorded it too */
+};
 
-/* Whether the event may be asked about or waited for, and where it is. `shared`: itself, held, when
- * other processes may have recorded it too; or NULL. */
-static CUresult ask(CUevent handle, struct point *point, struct event **shared)
+static CUresult ask(CUevent handle, struct question *q)
 {
 	struct event *event;
 	CUresult result = event_check(handle, &event);
 
-	*shared = NULL;
+	*q = (struct question){0};
 	if (!result)
 		result = capture_forbids_unsafe();
 	if (result)
 		return result;
 	engine_lock();
-	*point = event->point;
+	q->point = event->point;
+	q->context = event->point.stream ? event->context : NULL;
 	result = event->captured ? CUDA_ERROR_CAPTURED_EVENT : CUDA_SUCCESS;
 	engine_unlock();
 	if (!result && event->shared) {
 		event_hold(event);
-		*shared = event;
+		q->shared = event;
 	}
 	return result;
 }
 
+static CUresult error_of(const struct question *q)
+{
+	return q->context ? context_error(q->context) : CUDA_SUCCESS;
+}
+
 CUresult cuEventQuery(CUevent hEvent)
 {
-	struct event *shared;
-	struct point point;
-	CUresult result = ask(hEvent, &point, &shared);
+	struct question q;
+	CUresult result = ask(hEvent, &q);
 
 	if (!result)
-		result = error_at(point);
+		result = error_of(&q);
 	if (!result &&
-	    (!point_reached(point) ||
-	     (shared && !ipc_event_over(shared, atomic_load(&shared->shared->recorded)))))
+	    (!point_reached(q.point) ||
+	     (q.shared && !ipc_event_over(q.shared, atomic_load(&q.shared->shared->recorded)))))
 		result = CUDA_ERROR_NOT_READY;
-	if (shared)
-		event_let_go(shared);
+	if (q.shared)
+		event_let_go(q.shared);
 	return result;
 }
 
 CUresult cuEventSynchronize(CUevent hEvent)
 {
-	struct event *shared;
-	struct point point;
-	CUresult result = ask(hEvent, &point, &shared);
+	struct question q;
+	CUresult result = ask(hEvent, &q);
 
 	if (result)
 		return result;
-	engine_wait(point);
-	if (shared) {
-		wait_shared(shared);
-		event_let_go(shared);
+	engine_wait(q.point);
+	if (q.shared) {
+		wait_shared(q.shared);
+		event_let_go(q.shared);
 	}
-	return error_at(point);
+	return error_of(&q);
 }
 
 CUresult cuEventElapsedTime_v2(float *pMilliseconds, CUevent hStart, CUevent hEnd)

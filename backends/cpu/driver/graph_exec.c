@@ -339,17 +339,15 @@ static CUresult queue_list(struct graph_exec *exec, struct launch_list *l, struc
 	return CUDA_SUCCESS;
 }
 
-/* Blocks of a cooperative launch that could not all run would wait for ever. */
-static CUresult check_kernels(const struct graph_exec *exec)
+/* What nodes need may have gone since they were made. */
+static CUresult check_steps(const struct graph_exec *exec)
 {
-	for (size_t i = 0; i < exec->count; i++) {
-		const struct step *step = &exec->steps[i];
+	CUresult error = CUDA_SUCCESS;
 
-		if (!does_nothing(step) && step->node->work.type == CU_GRAPH_NODE_TYPE_KERNEL &&
-		    !kernel_work_fits(&step->node->work.kernel))
-			return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-	}
-	return CUDA_SUCCESS;
+	for (size_t i = 0; i < exec->count && !error; i++)
+		if (!does_nothing(&exec->steps[i]))
+			error = work_check(&exec->steps[i].node->work);
+	return error;
 }
 
 static CUresult launch(struct graph_exec *exec, struct stream *stream)
@@ -358,7 +356,7 @@ static CUresult launch(struct graph_exec *exec, struct stream *stream)
 	CUresult error;
 
 	pthread_mutex_lock(&exec->lock);
-	error = check_kernels(exec);
+	error = check_steps(exec);
 	if (!error)
 		error = have_lanes(exec, stream->context);
 	if (!error && !make_list(exec, &l, stream->level))

@@ -179,10 +179,11 @@ static void print_graph(FILE *file, const struct graph *graph, int depth)
 			type_names[work->type]);
 		if (work->type == CU_GRAPH_NODE_TYPE_KERNEL)
 			fprintf(file, "\\n%s\\n%ux%ux%u blocks of %ux%ux%u",
-				work->kernel.function->kernel->name, work->kernel.config.gridDimX,
-				work->kernel.config.gridDimY, work->kernel.config.gridDimZ,
-				work->kernel.config.blockDimX, work->kernel.config.blockDimY,
-				work->kernel.config.blockDimZ);
+				work->kernel.function->module ? work->kernel.function->kernel->name
+							      : "(unloaded)",
+				work->kernel.config.gridDimX, work->kernel.config.gridDimY,
+				work->kernel.config.gridDimZ, work->kernel.config.blockDimX,
+				work->kernel.config.blockDimY, work->kernel.config.blockDimZ);
 		fprintf(file, "\"];\n");
 		for (size_t j = 0; j < node->count; j++)
 			fprintf(file, "%*s\"%p\" -> \"%p\";\n", 2 * depth + 2, "",

@@ -38,10 +38,11 @@ static CUresult kernel_work_v1(struct work *work, const CUDA_KERNEL_NODE_PARAMS_
 	return kernel_work(work, &whole);
 }
 
-static CUresult check_transfer(const struct work *work)
+static CUresult check_transfer(struct work *work)
 {
 	bool empty;
 
+	transfer_note(&work->transfer);
 	return transfer_check(&work->transfer, &empty);
 }
 
@@ -207,15 +208,45 @@ static CUresult any_work(struct work *work, CUgraphNodeParams *p)
 
 /* --- into graphs --- */
 
+/* The context that the node is of: `handle`, or the calling thread's where it has one. */
+static CUresult settle(struct work *work, CUcontext handle)
+{
+	struct context *context = NULL;
+	CUresult error = context_check(handle, &context);
+
+	if (error && handle)
+		return error;
+	work_settle(work, error ? NULL : context);
+	return CUDA_SUCCESS;
+}
+
+static CUcontext context_of(const CUgraphNodeParams *p)
+{
+	switch (p ? p->type : CU_GRAPH_NODE_TYPE_EMPTY) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		return p->kernel.ctx;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+		return p->memcpy.copyCtx;
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return p->memset.ctx;
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return p->memOp.ctx;
+	default:
+		return NULL;
+	}
+}
+
 static CUresult add(CUgraphNode *result, CUgraph handle, const CUgraphNode *dependencies,
-		    size_t count, struct work *work, CUresult error)
+		    size_t count, struct work *work, CUcontext context, CUresult error)
 {
 	struct graph_node *node;
 	struct graph *graph;
 
 	if (error)
 		return error;
-	error = graph_check(handle, &graph);
+	error = settle(work, context);
+	if (!error)
+		error = graph_check(handle, &graph);
 	if (!error && (!result || (count && !dependencies)))
 		error = CUDA_ERROR_INVALID_VALUE;
 	for (size_t i = 0; i < count && !error; i++)
@@ -248,13 +279,15 @@ static CUresult replace(struct graph_node *node, struct work *work)
 	return CUDA_SUCCESS;
 }
 
-static CUresult set(CUgraphNode handle, struct work *work, CUresult error)
+static CUresult set(CUgraphNode handle, struct work *work, CUcontext context, CUresult error)
 {
 	struct graph_node *node;
 
 	if (error)
 		return error;
-	error = graph_node_check(handle, &node);
+	error = settle(work, context);
+	if (!error)
+		error = graph_node_check(handle, &node);
 	if (error) {
 		work_release(work);
 		return error;
@@ -263,13 +296,16 @@ static CUresult set(CUgraphNode handle, struct work *work, CUresult error)
 }
 
 /* The node of the executable graph that stands for `handle`. */
-static CUresult set_exec(CUgraphExec exec, CUgraphNode handle, struct work *work, CUresult error)
+static CUresult set_exec(CUgraphExec exec, CUgraphNode handle, struct work *work, CUcontext context,
+			 CUresult error)
 {
 	struct graph_node *node;
 
 	if (error)
 		return error;
-	error = graph_exec_node(exec, handle, &node);
+	error = settle(work, context);
+	if (!error)
+		error = graph_exec_node(exec, handle, &node);
 	if (error) {
 		work_release(work);
 		return error;
@@ -292,51 +328,42 @@ static CUresult get(CUgraphNode handle, CUgraphNodeType type, const void *result
 	return error;
 }
 
-/* One type of nodes: adding, changing, changing in an executable graph. */
-#define ADD(symbol, parameter, make)                                                               \
+/* One type of nodes: adding, changing, changing in an executable graph. `context` is what the
+ * parameters say of it. */
+#define ADD_OF(symbol, parameters, context, make)                                                  \
 	CUresult symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
-			size_t numDependencies, parameter)                                         \
+			size_t numDependencies, parameters)                                        \
 	{                                                                                          \
 		struct work work = {0};                                                            \
 		CUresult error = make;                                                             \
                                                                                                    \
-		return add(phGraphNode, hGraph, dependencies, numDependencies, &work, error);      \
+		return add(phGraphNode, hGraph, dependencies, numDependencies, &work, context,     \
+			   error);                                                                 \
 	}
-#define SET(symbol, parameter, make)                                                               \
+#define SET_OF(symbol, parameter, context, make)                                                   \
 	CUresult symbol(CUgraphNode hNode, parameter)                                              \
 	{                                                                                          \
 		struct work work = {0};                                                            \
 		CUresult error = make;                                                             \
                                                                                                    \
-		return set(hNode, &work, error);                                                   \
+		return set(hNode, &work, context, error);                                          \
 	}
-#define SET_EXEC(symbol, parameter, make)                                                          \
-	CUresult symbol(CUgraphExec hGraphExec, CUgraphNode hNode, parameter)                      \
+#define SET_EXEC_OF(symbol, parameters, context, make)                                             \
+	CUresult symbol(CUgraphExec hGraphExec, CUgraphNode hNode, parameters)                     \
 	{                                                                                          \
 		struct work work = {0};                                                            \
 		CUresult error = make;                                                             \
                                                                                                    \
-		return set_exec(hGraphExec, hNode, &work, error);                                  \
+		return set_exec(hGraphExec, hNode, &work, context, error);                         \
 	}
-#define SET_EXEC_IN_CONTEXT(symbol, parameter, make)                                               \
-	CUresult symbol(CUgraphExec hGraphExec, CUgraphNode hNode, parameter, CUcontext ctx)       \
-	{                                                                                          \
-		struct work work = {0};                                                            \
-		CUresult error = make;                                                             \
-                                                                                                   \
-		(void)ctx;                                                                         \
-		return set_exec(hGraphExec, hNode, &work, error);                                  \
-	}
+#define BOTH(a, b)		     a, b
+#define ADD(symbol, parameter, make) ADD_OF(symbol, parameter, NULL, make)
 #define ADD_IN_CONTEXT(symbol, parameter, make)                                                    \
-	CUresult symbol(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, \
-			size_t numDependencies, parameter, CUcontext ctx)                          \
-	{                                                                                          \
-		struct work work = {0};                                                            \
-		CUresult error = make;                                                             \
-                                                                                                   \
-		(void)ctx;                                                                         \
-		return add(phGraphNode, hGraph, dependencies, numDependencies, &work, error);      \
-	}
+	ADD_OF(symbol, BOTH(parameter, CUcontext ctx), ctx, make)
+#define SET(symbol, parameter, make)	  SET_OF(symbol, parameter, NULL, make)
+#define SET_EXEC(symbol, parameter, make) SET_EXEC_OF(symbol, parameter, NULL, make)
+#define SET_EXEC_IN_CONTEXT(symbol, parameter, make)                                               \
+	SET_EXEC_OF(symbol, BOTH(parameter, CUcontext ctx), ctx, make)
 
 ADD(cuGraphAddKernelNode_v2, const CUDA_KERNEL_NODE_PARAMS *p, kernel_work(&work, p))
 SET(cuGraphKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS *p, kernel_work(&work, p))
@@ -363,21 +390,23 @@ SET_EXEC(cuGraphExecEventRecordNodeSetEvent, CUevent event, record_work(&work, e
 ADD(cuGraphAddEventWaitNode, CUevent event, wait_work(&work, event))
 SET(cuGraphEventWaitNodeSetEvent, CUevent event, wait_work(&work, event))
 SET_EXEC(cuGraphExecEventWaitNodeSetEvent, CUevent event, wait_work(&work, event))
-ADD(cuGraphAddBatchMemOpNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, values_work(&work, p))
-SET(cuGraphBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, values_work(&work, p))
-SET_EXEC(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p,
-	 values_work(&work, p))
+ADD_OF(cuGraphAddBatchMemOpNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, p ? p->ctx : NULL,
+       values_work(&work, p))
+SET_OF(cuGraphBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, p ? p->ctx : NULL,
+       values_work(&work, p))
+SET_EXEC_OF(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p,
+	    p ? p->ctx : NULL, values_work(&work, p))
 ADD(cuGraphAddMemAllocNode, CUDA_MEM_ALLOC_NODE_PARAMS *p, alloc_work(&work, p))
 ADD(cuGraphAddMemFreeNode, CUdeviceptr dptr, free_work(&work, dptr))
-SET(cuGraphNodeSetParams, CUgraphNodeParams *p, any_work(&work, p))
-SET_EXEC(cuGraphExecNodeSetParams, CUgraphNodeParams *p, any_work(&work, p))
+SET_OF(cuGraphNodeSetParams, CUgraphNodeParams *p, context_of(p), any_work(&work, p))
+SET_EXEC_OF(cuGraphExecNodeSetParams, CUgraphNodeParams *p, context_of(p), any_work(&work, p))
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 			     const CUgraphNode *dependencies, size_t numDependencies)
 {
 	struct work work = {.type = CU_GRAPH_NODE_TYPE_EMPTY};
 
-	return add(phGraphNode, hGraph, dependencies, numDependencies, &work, CUDA_SUCCESS);
+	return add(phGraphNode, hGraph, dependencies, numDependencies, &work, NULL, CUDA_SUCCESS);
 }
 
 CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
@@ -386,7 +415,8 @@ CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphN
 	struct work work = {0};
 	CUresult error = any_work(&work, nodeParams);
 
-	error = add(phGraphNode, hGraph, dependencies, numDependencies, &work, error);
+	error = add(phGraphNode, hGraph, dependencies, numDependencies, &work,
+		    context_of(nodeParams), error);
 	/* cuda.h: the child graph's handle is given back here. */
 	if (!error && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH)
 		nodeParams->graph.graph = (CUgraph)((struct graph_node *)*phGraphNode)->work.child;
@@ -423,7 +453,7 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode hNode, CUDA_KERNEL_NODE_PARAM
 		.blockDimY = k->config.blockDimY,
 		.blockDimZ = k->config.blockDimZ,
 		.sharedMemBytes = k->config.sharedMemBytes,
-		.kernelParams = k->function->kernel->param_count ? k->pointers : NULL,
+		.kernelParams = k->param_count ? k->pointers : NULL,
 	};
 	return CUDA_SUCCESS;
 }

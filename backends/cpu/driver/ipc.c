@@ -374,5 +374,6 @@ CUresult cuIpcOpenEventHandle(CUevent *phEvent, CUipcEventHandle handle)
 		close(fd);
 		return CUDA_ERROR_MAP_FAILED;
 	}
-	return event_new(phEvent, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared, fd);
+	return event_new(phEvent, context, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING, shared,
+			 fd);
 }

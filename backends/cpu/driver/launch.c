@@ -204,7 +204,11 @@ CUresult kernel_work_make(struct kernel_work *work, const void *handle,
 		return error;
 	const struct tally_cpu_kernel *kernel = function->kernel;
 	size_t pointers = (kernel->param_count + 1) * sizeof(void *);
-	*work = (struct kernel_work){.function = function, .config = *config, .level = -1};
+	*work = (struct kernel_work){.function = function,
+				     .param_count = kernel->param_count,
+				     .param_bytes = kernel->param_bytes,
+				     .config = *config,
+				     .level = -1};
 	work->config.attrs = NULL;
 	work->config.numAttrs = 0;
 	work->pointers = calloc(1, pointers + kernel->param_bytes);
@@ -216,7 +220,28 @@ CUresult kernel_work_make(struct kernel_work *work, const void *handle,
 	error = copy_params(kernel, list, extra, work->params);
 	if (error)
 		free(work->pointers);
+	else
+		function_hold(function);
 	return error;
+}
+
+/* Asks nothing of the kernel, which may be gone. */
+bool kernel_work_copy(struct kernel_work *to, const struct kernel_work *from)
+{
+	size_t pointers = (from->param_count + 1) * sizeof(void *);
+
+	*to = *from;
+	to->pointers = malloc(pointers + from->param_bytes);
+	if (!to->pointers)
+		return false;
+	to->params = (char *)to->pointers + pointers;
+	memcpy(to->params, from->params, from->param_bytes);
+	for (size_t i = 0; i < from->param_count; i++)
+		to->pointers[i] =
+			(char *)to->params + ((char *)from->pointers[i] - (char *)from->params);
+	to->pointers[from->param_count] = NULL;
+	function_hold(to->function);
+	return true;
 }
 
 /* Blocks that wait for each other have to run at the same time, each in a worker. */
@@ -234,7 +259,7 @@ bool kernel_work_fits(const struct kernel_work *work)
 
 struct operation *kernel_work_operation(const struct kernel_work *work, int level)
 {
-	size_t bytes = work->function->kernel->param_bytes;
+	size_t bytes = work->param_bytes;
 	void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, work->params, CU_LAUNCH_PARAM_BUFFER_SIZE,
 			  &bytes, CU_LAUNCH_PARAM_END};
 	CUresult error;

@@ -243,13 +243,24 @@ bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed)
 	return true;
 }
 
+/* cuda.h at cuCtxDestroy: memory of a pool is of no context. Nor is that of graphs, which goes with
+ * them. */
+static bool outlives_context(const struct region *region)
+{
+	return region->pool || region->flags & REGION_OF_GRAPH;
+}
+
 void memory_remove_context(const struct context *context)
 {
 	memory_lock();
 	size_t kept = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (table[i].context != context || table[i].kind == REGION_VARIABLE) {
-			table[kept++] = table[i];
+		if (table[i].context != context || table[i].kind == REGION_VARIABLE ||
+		    outlives_context(&table[i])) {
+			table[kept] = table[i];
+			if (table[kept].context == context)
+				table[kept].context = NULL;
+			kept++;
 			continue;
 		}
 		if (is_ours(table[i].kind))
@@ -268,6 +279,13 @@ bool memory_find(uintptr_t address, struct region *region)
 		*region = *found;
 	pthread_rwlock_unlock(&lock);
 	return found;
+}
+
+bool memory_made(uintptr_t address)
+{
+	struct region region;
+
+	return memory_find(address, &region) && region.kind != REGION_REGISTERED;
 }
 
 static bool is_mapped(uintptr_t address)

@@ -126,13 +126,26 @@ static CUresult keep_image(struct module *module, const void *image, size_t size
 	return CUDA_SUCCESS;
 }
 
+void function_hold(struct function *function)
+{
+	atomic_fetch_add(&function->references, 1);
+}
+
+void function_let_go(struct function *function)
+{
+	if (atomic_fetch_sub(&function->references, 1) == 1)
+		free(function);
+}
+
 static void free_module(struct module *module)
 {
 	while (module->functions) {
 		struct function *function = module->functions;
 		module->functions = function->next;
 		handle_remove(function, HANDLE_FUNCTION);
-		free(function);
+		function->module = NULL;
+		function->kernel = NULL;
+		function_let_go(function);
 	}
 	if (module->image_owned)
 		free((void *)(uintptr_t)module->image);
@@ -296,6 +309,7 @@ static struct function *handle_of(struct module *module, const struct tally_cpu_
 	}
 	function->module = module;
 	function->kernel = kernel;
+	atomic_store(&function->references, 1);
 	function->carveout = -1;
 	if (kernel->shared_bytes < SHARED_DEFAULT)
 		function->dynamic_shared = SHARED_DEFAULT - kernel->shared_bytes;

@@ -23,8 +23,7 @@ static struct stream *add(struct context *context, unsigned flags, int level)
 	return stream;
 }
 
-/* Takes a stream out of its context; what is queued still runs. Lock held. */
-static void drop(struct stream *stream)
+void stream_drop(struct stream *stream)
 {
 	capture_lose_stream(stream);
 	*stream->link = stream->next;
@@ -44,7 +43,7 @@ struct stream *stream_add(struct context *context, unsigned flags, int level)
 void stream_remove(struct stream *stream)
 {
 	engine_lock();
-	drop(stream);
+	stream_drop(stream);
 	engine_unlock();
 }
 
@@ -73,7 +72,7 @@ static void release_thread(void *data)
 		next = own->next;
 		engine_lock();
 		if (own->context->id == own->context_id)
-			drop(own->stream);
+			stream_drop(own->stream);
 		engine_unlock();
 		free(own);
 	}

@@ -1,26 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work as a value: copying it, ending it, making operations of it; see work.h. */
+/* Work as a value: copying it, ending it, whether it can still be done, making operations of it;
+ * see work.h. */
 #include "backends/cpu/driver/work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "backends/cpu/driver/graph.h"
+#include "backends/cpu/driver/module.h"
 
-static bool copy_kernel(struct kernel_work *to, const struct kernel_work *from)
+static bool belongs_to_context(CUgraphNodeType type)
 {
-	const struct tally_cpu_kernel *kernel = from->function->kernel;
-	CUlaunchConfig config = from->config;
-	int level = from->level;
-	bool cooperative = from->cooperative;
-	void *packed[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, from->params, CU_LAUNCH_PARAM_BUFFER_SIZE,
-			  &(size_t){kernel->param_bytes}, CU_LAUNCH_PARAM_END};
+	return type == CU_GRAPH_NODE_TYPE_KERNEL || type == CU_GRAPH_NODE_TYPE_MEMCPY ||
+	       type == CU_GRAPH_NODE_TYPE_MEMSET || type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
+}
 
-	if (kernel_work_make(to, from->function, &config, NULL, packed))
-		return false;
-	to->level = level;
-	to->cooperative = cooperative;
-	return true;
+void work_settle(struct work *work, struct context *context)
+{
+	const struct module *module =
+		work->type == CU_GRAPH_NODE_TYPE_KERNEL ? work->kernel.function->module : NULL;
+
+	/* cuda.h at CUDA_KERNEL_NODE_PARAMS: a function has its context by itself. */
+	if (module && module->context)
+		context = module->context;
+	if (!context || !belongs_to_context(work->type))
+		return;
+	work->context = context;
+	work->context_id = context->id;
+}
+
+/* Memory of the driver that was freed is the process's again, for whatever else. */
+static CUresult transfer_check_again(const struct transfer *t)
+{
+	bool empty;
+	CUresult error = transfer_check(t, &empty);
+
+	if (error || empty)
+		return error;
+	return (t->to_made && !memory_made(t->to)) || (t->from_made && !memory_made(t->from))
+		       ? CUDA_ERROR_INVALID_VALUE
+		       : CUDA_SUCCESS;
+}
+
+CUresult work_check(const struct work *work)
+{
+	if (work->context && work->context->id != work->context_id)
+		return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	switch (work->type) {
+	case CU_GRAPH_NODE_TYPE_KERNEL:
+		if (!work->kernel.function->module)
+			return CUDA_ERROR_INVALID_HANDLE; /* its module was unloaded */
+		/* Blocks of a cooperative launch that could not all run would wait for ever. */
+		return kernel_work_fits(&work->kernel) ? CUDA_SUCCESS
+						       : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+	case CU_GRAPH_NODE_TYPE_MEMCPY:
+	case CU_GRAPH_NODE_TYPE_MEMSET:
+		return transfer_check_again(&work->transfer);
+	default:
+		return CUDA_SUCCESS;
+	}
 }
 
 bool work_copy(struct work *to, const struct work *from)
@@ -28,7 +66,7 @@ bool work_copy(struct work *to, const struct work *from)
 	*to = *from;
 	switch (from->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
-		return copy_kernel(&to->kernel, &from->kernel);
+		return kernel_work_copy(&to->kernel, &from->kernel);
 	case CU_GRAPH_NODE_TYPE_GRAPH:
 		to->child = graph_copy(from->child);
 		return to->child;
@@ -64,6 +102,7 @@ void work_release(struct work *work)
 {
 	switch (work->type) {
 	case CU_GRAPH_NODE_TYPE_KERNEL:
+		function_let_go(work->kernel.function);
 		free(work->kernel.pointers);
 		break;
 	case CU_GRAPH_NODE_TYPE_GRAPH:

@@ -17,7 +17,8 @@ struct graph_memory {
 };
 
 struct kernel_work {
-	struct function *function;
+	struct function *function; /* held; its module may be unloaded */
+	size_t param_count, param_bytes;
 	CUlaunchConfig config; /* the shape; no stream, no attributes */
 	int level;	       /* -1: of the stream that the graph is launched into */
 	bool cooperative;
@@ -27,6 +28,10 @@ struct kernel_work {
 
 struct work {
 	CUgraphNodeType type;
+	/* Where kernels, copies, fills and values belong, and its id then; NULL: nowhere. Contexts
+	 * are never freed, and have another id once they are destroyed or reset. */
+	struct context *context;
+	uint64_t context_id;
 	union {
 		struct kernel_work kernel;
 		struct transfer transfer; /* MEMCPY and MEMSET */
@@ -41,6 +46,13 @@ struct work {
 		} values; /* BATCH_MEM_OP */
 	};
 };
+
+/* Ties the work to `context` (NULL: to none) if it is of a kind that belongs to one. */
+void work_settle(struct work *work, struct context *context);
+
+/* Whether what it needs is still there, and whether it fits: the error that a launch has to give.
+ */
+CUresult work_check(const struct work *work);
 
 /* A copy with everything that it owns; false out of memory. */
 bool work_copy(struct work *to, const struct work *from);
@@ -59,6 +71,7 @@ unsigned work_operation_count(const struct work *work);
 /* launch.c: a launch as work. `list` and `extra` as cuLaunchKernel takes them. */
 CUresult kernel_work_make(struct kernel_work *work, const void *function,
 			  const CUlaunchConfig *config, void **list, void **extra);
+bool kernel_work_copy(struct kernel_work *to, const struct kernel_work *from);
 bool kernel_work_fits(const struct kernel_work *work); /* cooperative: all blocks at once */
 struct operation *kernel_work_operation(const struct kernel_work *work, int level);
 
