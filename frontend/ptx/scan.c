@@ -1,67 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The contents of a PTX file (scan.h): braces are matched and names noted, nothing is understood.
- */
+/* The contents of a PTX file: see scan.h. */
 #include "frontend/ptx/scan.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "frontend/ptx/lexer.h"
+#include "base/grow.h"
 
 struct scan {
-	struct ptx_lexer lexer;
+	struct ptx_walk walk;
 	struct ptx_contents *contents;
 	struct ptx_item *item; /* being read; valid until the next one begins */
 	bool failed;
 };
 
-static bool is_punct(const struct scan *s, int c)
-{
-	return s->lexer.token.kind == PTX_PUNCT && s->lexer.token.punct == c;
-}
-
-static bool is_dot(const struct scan *s, const char *word)
-{
-	const struct ptx_token *t = &s->lexer.token;
-
-	return t->kind == PTX_DOT && t->length == strlen(word) && !memcmp(t->text, word, t->length);
-}
-
-static bool at_end(const struct scan *s)
-{
-	return s->lexer.token.kind == PTX_END;
-}
-
-/* One more place in an array of `count`; false when memory runs out. */
-static bool grow(struct scan *s, void *array, size_t count, size_t *room, size_t size)
-{
-	void *more;
-
-	if (count < *room)
-		return true;
-	more = realloc(*(void **)array, (*room * 2 + 64) * size);
-	if (!more) {
-		s->failed = true;
-		return false;
-	}
-	*(void **)array = more;
-	*room = *room * 2 + 64;
-	return true;
-}
-
-static void begin(struct scan *s, enum ptx_item_kind kind)
+static void begin(struct scan *s)
 {
 	struct ptx_contents *o = s->contents;
-	const struct ptx_token *t = &s->lexer.token;
+	const struct ptx_token *t = &s->walk.first;
+	const char *from = ptx_token_begin(t);
 
-	if (!grow(s, &o->items, o->count, &o->room, sizeof *o->items))
+	if (!TALLY_GROW(o->items, o->count)) {
+		s->failed = true;
 		return;
+	}
 	s->item = &o->items[o->count++];
 	*s->item = (struct ptx_item){
-		.kind = kind,
-		.segment = {.from = t->text - (t->kind == PTX_DOT),
-			    .line_start = t->text - (t->kind == PTX_DOT) - (t->column - 1),
-			    .line = t->line},
+		.kind = s->walk.kind,
+		.segment = {.from = from, .line_start = from - (t->column - 1), .line = t->line},
 		.first_use = o->use_count,
 		.next = SIZE_MAX,
 	};
@@ -70,217 +37,91 @@ static void begin(struct scan *s, enum ptx_item_kind kind)
 /* The item ends where the current token begins. */
 static void end(struct scan *s)
 {
-	const struct ptx_token *t = &s->lexer.token;
-
-	s->item->segment.to = t->text - (t->kind == PTX_DOT);
+	s->item->segment.to = ptx_token_begin(&s->walk.lexer.token);
 	s->item->end_use = s->contents->use_count;
 }
 
 static void use(struct scan *s, bool called)
 {
 	struct ptx_contents *o = s->contents;
-	const struct ptx_token *t = &s->lexer.token;
+	const struct ptx_token *t = &s->walk.lexer.token;
 
-	if (*t->text == '%' || !grow(s, &o->uses, o->use_count, &o->use_room, sizeof *o->uses))
+	if (*t->text == '%')
 		return;
+	if (!TALLY_GROW(o->uses, o->use_count)) {
+		s->failed = true;
+		return;
+	}
 	o->uses[o->use_count++] =
 		(struct ptx_use){.name = {t->text, t->length}, .item = SIZE_MAX, .called = called};
-}
-
-static void to_next(struct scan *s, int c)
-{
-	while (!at_end(s) && !is_punct(s, c))
-		ptx_next(&s->lexer);
-	ptx_next(&s->lexer);
-}
-
-/* .version 8.0, .target sm_90 {, words}, .address_size 64 */
-static bool header(struct scan *s)
-{
-	struct ptx_contents *o = s->contents;
-	bool is_version = is_dot(s, "version"), is_target = is_dot(s, "target");
-
-	if (!is_version && !is_target && !is_dot(s, "address_size"))
-		return false;
-	begin(s, PTX_ITEM_ALWAYS);
-	ptx_next(&s->lexer);
-	if (is_version) {
-		o->version = s->lexer.token.text;
-		o->version_length = s->lexer.token.length;
-	} else if (is_target) {
-		o->target = s->lexer.token.text;
-		o->target_length = s->lexer.token.length;
-		o->plain_target = true;
-	}
-	ptx_next(&s->lexer);
-	while (is_punct(s, ',')) {
-		o->plain_target = false;
-		ptx_next(&s->lexer);
-		ptx_next(&s->lexer);
-	}
-	if (!s->failed)
-		end(s);
-	o->body = s->lexer.token.text - (s->lexer.token.kind == PTX_DOT);
-	return true;
-}
-
-/* .file 1 "name" {, time, size}; .pragma "words"; */
-static bool always(struct scan *s)
-{
-	bool is_file = is_dot(s, "file");
-
-	if (!is_file && !is_dot(s, "pragma"))
-		return false;
-	begin(s, PTX_ITEM_ALWAYS);
-	if (is_file) {
-		ptx_next(&s->lexer);
-		ptx_next(&s->lexer);
-		ptx_next(&s->lexer);
-		while (is_punct(s, ',')) {
-			ptx_next(&s->lexer);
-			ptx_next(&s->lexer);
-		}
-	} else {
-		to_next(s, ';');
-	}
-	if (!s->failed)
-		end(s);
-	return true;
-}
-
-static bool section(struct scan *s)
-{
-	if (!is_dot(s, "section"))
-		return false;
-	begin(s, PTX_ITEM_NEVER);
-	to_next(s, '}');
-	if (!s->failed)
-		end(s);
-	return true;
 }
 
 /* An opcode has a dot right behind it, which no name of the module ever has. */
 static void note_name(struct scan *s, bool *is_call)
 {
-	const struct ptx_token *t = &s->lexer.token;
+	const struct ptx_token *t = &s->walk.lexer.token;
 
 	if (t->length == 4 && !memcmp(t->text, "call", 4))
 		*is_call = true;
-	else if (t->text + t->length == s->lexer.end || t->text[t->length] != '.')
+	else if (t->text + t->length == s->walk.lexer.end || t->text[t->length] != '.')
 		use(s, *is_call);
 }
 
-/* The statements of a body, up to and with its closing brace. */
-static void body(struct scan *s)
+static void function(struct scan *s)
 {
-	unsigned depth = 0;
+	const struct ptx_token *t = &s->walk.lexer.token;
 	bool is_call = false;
 
-	do {
-		const struct ptx_token *t = &s->lexer.token;
-
+	while (!s->failed && ptx_walk_token(&s->walk)) {
+		if (s->walk.place == PTX_IN_HEAD && t->kind == PTX_NAME && !s->item->name.text)
+			s->item->name = (struct ptx_name){t->text, t->length};
+		if (s->walk.place != PTX_IN_BODY)
+			continue;
 		if (t->kind == PTX_NAME)
 			note_name(s, &is_call);
-		else if (t->kind == PTX_DOT && !t->adjacent && is_dot(s, "global"))
+		else if (!t->adjacent && ptx_token_is(t, PTX_DOT, "global"))
 			s->contents->has_local_state = true; /* a declaration: no instruction's */
-		else if (t->kind == PTX_PUNCT)
-			depth += t->punct == '{' ? 1u : t->punct == '}' ? -1u : 0;
-		if (is_punct(s, ';'))
+		else if (ptx_token_is_punct(t, ';'))
 			is_call = false;
-		ptx_next(&s->lexer);
-	} while (depth && !at_end(s) && !s->failed);
-}
-
-/* Past (...) */
-static void parentheses(struct scan *s)
-{
-	unsigned depth = 0;
-
-	do {
-		depth += is_punct(s, '(') ? 1u : is_punct(s, ')') ? -1u : 0;
-		ptx_next(&s->lexer);
-	} while (depth && !at_end(s));
-}
-
-/* The head of a function with its performance directives, then its body or a semicolon. */
-static void function(struct scan *s, bool is_entry)
-{
-	s->item->kind = is_entry ? PTX_ITEM_ENTRY : PTX_ITEM_FUNCTION;
-	if (is_entry)
-		s->contents->entries++;
-	else
-		s->contents->functions++;
-	ptx_next(&s->lexer);
-	while (!at_end(s) && !is_punct(s, '{') && !is_punct(s, ';')) {
-		if (is_punct(s, '(')) {
-			parentheses(s);
-		} else if (is_dot(s, "pragma")) {
-			to_next(s, ';');
-		} else {
-			if (s->lexer.token.kind == PTX_NAME && !s->item->name.text)
-				s->item->name = (struct ptx_name){s->lexer.token.text,
-								  s->lexer.token.length};
-			ptx_next(&s->lexer);
-		}
 	}
-	if (is_punct(s, '{'))
-		body(s);
-	else
-		ptx_next(&s->lexer);
 }
 
-/* .global .align 4 .b8 a[4] = {...}, b; : each name after the first is an item without text. */
+/* .global .align 4 .b8 a[4] = {...}; */
 static void variable(struct scan *s)
 {
-	size_t first = s->contents->count - 1;
+	const struct ptx_token *t = &s->walk.lexer.token;
 	bool in_value = false;
-	unsigned depth = 0;
 
-	while (!at_end(s) && !s->failed && (depth || !is_punct(s, ';'))) {
-		const struct ptx_token *t = &s->lexer.token;
-		int c = t->kind == PTX_PUNCT ? t->punct : 0;
-
-		depth += c == '{' || c == '(' || c == '['   ? 1u
-			 : c == '}' || c == ')' || c == ']' ? -1u
-							    : 0;
-		in_value = c == '=' || (in_value && (depth || c != ','));
-		if (t->kind == PTX_NAME && (in_value || depth))
+	while (!s->failed && ptx_walk_token(&s->walk)) {
+		in_value |= ptx_token_is_punct(t, '=');
+		/* Several variables: no compiler writes that. */
+		if (!s->walk.depth && ptx_token_is_punct(t, ','))
+			s->failed = true;
+		if (t->kind != PTX_NAME)
+			continue;
+		if (in_value || s->walk.depth)
 			use(s, false);
-		else if (t->kind == PTX_NAME && !s->contents->items[first].name.text)
-			s->contents->items[first].name = (struct ptx_name){t->text, t->length};
-		else if (t->kind == PTX_NAME)
-			s->failed = true; /* several names: no compiler writes that */
-		ptx_next(&s->lexer);
+		else if (!s->item->name.text)
+			s->item->name = (struct ptx_name){t->text, t->length};
+		else
+			s->failed = true;
 	}
-	ptx_next(&s->lexer);
 }
 
-static void directive(struct scan *s)
+static void item(struct scan *s)
 {
-	static const char *const linkage[] = {"visible", "extern", "weak", "common"};
-	static const char *const spaces[] = {"global", "shared", "const", "local", "param"};
-	bool is_linkage = true, is_space = false;
-
-	begin(s, PTX_ITEM_VARIABLE);
-	while (is_linkage && !s->failed) {
-		is_linkage = false;
-		for (size_t k = 0; k < sizeof linkage / sizeof *linkage; k++)
-			is_linkage |= is_dot(s, linkage[k]);
-		if (is_linkage)
-			ptx_next(&s->lexer);
-	}
-	for (size_t k = 0; k < sizeof spaces / sizeof *spaces; k++)
-		is_space |= is_dot(s, spaces[k]);
+	begin(s);
 	if (s->failed)
 		return;
-	if (is_dot(s, "entry") || is_dot(s, "func"))
-		function(s, is_dot(s, "entry"));
-	else if (is_space)
+	s->contents->entries += s->walk.kind == PTX_ITEM_ENTRY;
+	s->contents->functions += s->walk.kind == PTX_ITEM_FUNCTION;
+	if (s->walk.kind == PTX_ITEM_ENTRY || s->walk.kind == PTX_ITEM_FUNCTION)
+		function(s);
+	else if (s->walk.kind == PTX_ITEM_VARIABLE)
 		variable(s);
 	else
-		s->failed = true;
-	if (!s->failed)
-		end(s);
+		s->failed = s->walk.kind == PTX_ITEM_OTHER;
+	end(s);
 }
 
 static size_t hash(struct ptx_name name)
@@ -329,16 +170,18 @@ static bool resolve(struct ptx_contents *o)
 
 bool ptx_scan(struct ptx_contents *contents, const char *text, size_t size)
 {
-	struct tally_error ignored = {0};
 	struct scan s = {.contents = contents};
 
-	*contents = (struct ptx_contents){.body = text};
-	ptx_lexer_start(&s.lexer, "", text, size, &ignored);
-	while (!at_end(&s) && !s.failed)
-		if (!header(&s) && !always(&s) && !section(&s))
-			directive(&s);
-	return !s.failed && !s.lexer.failed && contents->version && contents->target &&
-	       resolve(contents);
+	*contents = (struct ptx_contents){0};
+	ptx_walk_start(&s.walk, text, size);
+	while (!s.failed && ptx_walk_item(&s.walk))
+		item(&s);
+	contents->version = s.walk.version;
+	contents->target = s.walk.target;
+	contents->plain_target = s.walk.plain_target;
+	contents->body = s.walk.body;
+	return !s.failed && !s.walk.lexer.failed && contents->version.text &&
+	       contents->target.text && resolve(contents);
 }
 
 bool ptx_takes_addresses(const struct ptx_contents *contents)

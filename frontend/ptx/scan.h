@@ -4,19 +4,7 @@
 #define TALLY_FRONTEND_PTX_SCAN_H
 
 #include "frontend/frontend.h"
-
-enum ptx_item_kind {
-	PTX_ITEM_ALWAYS,   /* the header, .file, .pragma: belongs to every part */
-	PTX_ITEM_NEVER,	   /* .section: nobody reads it */
-	PTX_ITEM_VARIABLE, /* of the module */
-	PTX_ITEM_FUNCTION, /* .func, declared or defined */
-	PTX_ITEM_ENTRY,
-};
-
-struct ptx_name {
-	const char *text;
-	size_t length;
-};
+#include "frontend/ptx/walk.h"
 
 struct ptx_item {
 	enum ptx_item_kind kind;
@@ -36,16 +24,15 @@ struct ptx_use {
 
 struct ptx_contents {
 	struct ptx_item *items;
-	size_t count, room;
+	size_t count;
 	struct ptx_use *uses;
-	size_t use_count, use_room;
+	size_t use_count;
 	size_t *table, table_size; /* names: 1 + index into items, by hash */
 	size_t entries, functions;
-	bool has_local_state;		     /* a .global inside of a function */
-	const char *version, *target, *body; /* the words behind .version and .target; what follows
-						the header */
-	size_t version_length, target_length;
-	bool plain_target; /* nothing else behind .target */
+	bool has_local_state;		 /* a .global inside of a function */
+	struct ptx_name version, target; /* the words behind .version and .target */
+	bool plain_target;		 /* nothing else behind .target */
+	const char *body;		 /* what follows the header */
 };
 
 /* Reads the contents of `text`. False for text that is no PTX or when memory runs out: the parser

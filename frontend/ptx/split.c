@@ -111,10 +111,10 @@ bool tally_ptx_split(struct tally_ptx_split *split, const char *text, size_t siz
 	ok = ptx_scan(o, text, size) && o->entries && !o->has_local_state &&
 	     !ptx_takes_addresses(o);
 	if (ok) {
-		split->version = o->version;
-		split->version_length = o->version_length;
-		split->target = o->target;
-		split->target_length = o->target_length;
+		split->version = o->version.text;
+		split->version_length = o->version.length;
+		split->target = o->target.text;
+		split->target_length = o->target.length;
 		split->plain_target = o->plain_target;
 		split->body = o->body;
 		split->parts = calloc(o->entries, sizeof *split->parts);
