@@ -11,9 +11,8 @@
 
 #include "tests/sched/harness.h"
 
-#define CROWD	20
-#define LEVELS	5
-#define LONG_MS 20000 /* until something has to have happened, on a busy machine */
+#define CROWD  20
+#define LEVELS 5
 
 static uint32_t lapsed(const struct tally_client *client)
 {
@@ -29,12 +28,12 @@ static void test_a_stopped_program_holds_nobody_for_long(void **state)
 
 		assert_true(tally_client_must_yield(low));
 		kill(high, SIGSTOP);
-		harness_until(harness_must_yield, low, false, LONG_MS);
+		harness_until(harness_must_yield, low, false);
 		/* It goes on: what it has not finished holds others again. */
 		kill(high, SIGCONT);
-		harness_until(harness_must_yield, low, true, LONG_MS);
+		harness_until(harness_must_yield, low, true);
 		kill(high, SIGSTOP);
-		harness_until(harness_must_yield, low, false, LONG_MS);
+		harness_until(harness_must_yield, low, false);
 		/* Killed while it is stopped. */
 		harness_end(high, SIGKILL);
 		assert_false(tally_client_must_yield(low));
@@ -49,19 +48,19 @@ static void test_a_stopped_equal_gives_its_turn_back(void **state)
 	pid_t other = harness_client(*state, 0, true);
 
 	tally_client_set_active(equal, true);
-	harness_until(harness_must_yield, equal, true, LONG_MS);
+	harness_until(harness_must_yield, equal, true);
 	kill(other, SIGSTOP);
-	harness_until(harness_must_yield, equal, false, LONG_MS);
+	harness_until(harness_must_yield, equal, false);
 	/* For good, not for a quantum. */
 	for (int i = 0; i < 100; i++) {
 		usleep(2000);
 		if (atomic_load(&tally_client_slot(equal)->turn) || !tally_client_must_yield(equal))
 			continue;
 		/* The turn may have been on its way when it was stopped: once. */
-		harness_until(harness_must_yield, equal, false, LONG_MS);
+		harness_until(harness_must_yield, equal, false);
 	}
 	kill(other, SIGCONT);
-	harness_until(harness_must_yield, equal, true, LONG_MS);
+	harness_until(harness_must_yield, equal, true);
 	harness_end(other, SIGKILL);
 	tally_client_disconnect(equal);
 }
@@ -129,9 +128,8 @@ static void all_go_on(const struct crowd *crowd, unsigned except, uint64_t more)
 		before[i] = atomic_load(&crowd->done[i]);
 	for (unsigned i = 0; i < CROWD; i++) {
 		while (i != except && atomic_load(&crowd->done[i]) < before[i] + more) {
-			if (tally_board_now() - start > LONG_MS * 3000000ull)
+			if (!harness_patient(start))
 				fail_msg("program %u of level %u stands still", i, i % LEVELS);
-			usleep(2000);
 		}
 	}
 }
@@ -179,10 +177,9 @@ static void test_twenty_programs_at_five_levels(void **state)
 			harness_end(crowd.pids[i], SIGKILL);
 	const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
 	assert_non_null(board);
-	for (int i = 0; atomic_load(&board->slots_end); i++) {
-		assert_true(i < LONG_MS);
-		usleep(1000);
-	}
+	uint64_t start = tally_board_now();
+	while (atomic_load(&board->slots_end))
+		assert_true(harness_patient(start));
 	munmap((void *)board, sizeof *board);
 	munmap(crowd.done, CROWD * sizeof *crowd.done);
 }

@@ -29,15 +29,12 @@ void harness_start(struct harness *h, const char *option, const char *value)
 		      (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 500; i++) {
-		const struct tally_board *board = tally_client_observe(h->socket, NULL, NULL);
-		if (board) {
-			munmap((void *)board, sizeof *board);
-			return;
-		}
-		usleep(10000);
-	}
-	fail_msg("tallyd did not start");
+	const struct tally_board *board;
+	uint64_t start = tally_board_now();
+	while (!(board = tally_client_observe(h->socket, NULL, NULL)))
+		if (!harness_patient(start))
+			fail_msg("tallyd did not start");
+	munmap((void *)board, sizeof *board);
 }
 
 void harness_kill(struct harness *h, int signal_number)
@@ -145,18 +142,18 @@ bool harness_must_yield(struct tally_client *client)
 	return tally_client_must_yield(client);
 }
 
-double harness_until(bool (*condition)(struct tally_client *), struct tally_client *client,
-		     bool wanted, double limit_ms)
+bool harness_patient(uint64_t start)
+{
+	usleep(500);
+	return tally_board_now() - start < HARNESS_PATIENCE_S * UINT64_C(1000000000);
+}
+
+void harness_until(bool (*condition)(struct tally_client *), struct tally_client *client,
+		   bool wanted)
 {
 	uint64_t start = tally_board_now();
 
-	for (;;) {
-		bool now = condition(client);
-		double ms = (double)(tally_board_now() - start) / 1e6;
-		if (now == wanted)
-			return ms;
-		if (ms > limit_ms)
-			fail_msg("not so after %.0f ms", ms);
-		usleep(500);
-	}
+	while (condition(client) != wanted)
+		if (!harness_patient(start))
+			fail_msg("not so after %u s", HARNESS_PATIENCE_S);
 }
