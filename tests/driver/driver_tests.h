@@ -29,6 +29,15 @@ static void sleep_ms(int ms)
 	nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
 }
 
+/* To be called in a loop that waits: sleeps a moment; fails when it took a minute since `start`. */
+static void be_patient(uint64_t start) __attribute__((unused));
+static void be_patient(uint64_t start)
+{
+	sleep_ms(1);
+	if (tally_now() - start > UINT64_C(60000000000))
+		fail_msg("waited for a minute");
+}
+
 /* Group set-up: the primary context, and the hand-written kernels. */
 static int start_driver(void **state) __attribute__((unused));
 static int start_driver(void **state)

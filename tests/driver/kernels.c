@@ -74,6 +74,23 @@ static int run_wait(const void *params, struct tally_cpu_block *block)
 	return 0;
 }
 
+/* Writes down that it began, and stays until the host says so. */
+struct stay_params {
+	uint32_t *flag, *log, *next;
+	uint32_t id;
+};
+
+static int run_stay(const void *params, struct tally_cpu_block *block)
+{
+	const struct stay_params *p = params;
+
+	(void)block;
+	p->log[__atomic_fetch_add(p->next, 1, __ATOMIC_RELAXED)] = p->id;
+	while (!__atomic_load_n(p->flag, __ATOMIC_ACQUIRE))
+		nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	return 0;
+}
+
 /* *value goes one step on, which depends on all steps before. */
 struct step_params {
 	uint32_t *value, number;
@@ -221,6 +238,9 @@ static const struct tally_cpu_param busy_list[] = {
 	AT(struct busy_params, id)};
 static const struct tally_cpu_param wait_list[] = {AT(struct wait_params, flag),
 						   AT(struct wait_params, started)};
+static const struct tally_cpu_param stay_list[] = {
+	AT(struct stay_params, flag), AT(struct stay_params, log), AT(struct stay_params, next),
+	AT(struct stay_params, id)};
 static const struct tally_cpu_param saxpy_list[] = {
 	AT(struct saxpy_params, n_times), AT(struct saxpy_params, a), AT(struct saxpy_params, x),
 	AT(struct saxpy_params, y), AT(struct saxpy_params, n)};
@@ -244,6 +264,7 @@ static const struct tally_cpu_kernel kernels[] = {
 	{KERNEL("count", run_count, count_list, struct count_params)},
 	{KERNEL("busy", run_busy, busy_list, struct busy_params)},
 	{KERNEL("wait", run_wait, wait_list, struct wait_params)},
+	{KERNEL("stay", run_stay, stay_list, struct stay_params)},
 	{KERNEL("saxpy", run_saxpy, saxpy_list, struct saxpy_params)},
 	{KERNEL("step", run_step, step_list, struct step_params)},
 	{KERNEL("meet", run_meet, meet_list, struct meet_params)},
