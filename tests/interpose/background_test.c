@@ -3,15 +3,15 @@
  * depth_test.c, started by levels.sh. */
 #include "tests/interpose/steps.h"
 
+#include <limits.h>
 #include <stdio.h>
-#include <time.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backends/cuda/interpose/images.h"
 #include "backends/cuda/interpose/profile.h"
 #include "base/clock.h"
-
-enum { PATIENCE_S = 60 };
 
 #if defined(__SANITIZE_THREAD__)
 /* The compiler's workers are children that share our memory but have descriptors of their own:
@@ -22,21 +22,6 @@ const char *__tsan_default_suppressions(void)
 	return "race:nanny_main\nrace:worker_main\n";
 }
 #endif
-
-static bool waited(const struct timespec *pause, uint64_t end)
-{
-	nanosleep(pause, NULL);
-	return tally_now() > end;
-}
-
-/* Waits until CONDITION; fails after a minute. */
-#define UNTIL(condition)                                                                           \
-	do {                                                                                       \
-		uint64_t end_ = tally_now() + PATIENCE_S * UINT64_C(1000000000);                   \
-		while (!(condition))                                                               \
-			if (waited(&(struct timespec){.tv_nsec = 1000000}, end_))                  \
-				fail_msg("line %d: never: %s", __LINE__, #condition);              \
-	} while (0)
 
 #define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n"
 /* Adds one to a word of its own for each block. */
@@ -76,6 +61,41 @@ static void counted(CUdeviceptr words, uint32_t launches)
 		assert_int_equal(got[i], launches);
 }
 
+/* A compiler that makes nothing stoppable before open_gate(): beside the daemon's socket. */
+static void gate_path(char *path, size_t size)
+{
+	snprintf(path, size, "%s.gate", getenv("TALLY_SOCKET"));
+}
+
+static void close_gate(void)
+{
+	char path[PATH_MAX], gate[PATH_MAX];
+	FILE *script;
+
+	gate_path(gate, sizeof gate);
+	snprintf(path, sizeof path, "%s.lower", getenv("TALLY_SOCKET"));
+	script = fopen(path, "w");
+	assert_non_null(script);
+	fprintf(script,
+		"#!/bin/sh\ncase \" $* \" in *' --transform none '*) ;; *)\n"
+		"while [ ! -e '%s' ]; do sleep 0.01; done ;; esac\nexec '%s' \"$@\"\n",
+		gate, getenv("TALLY_LOWER"));
+	fclose(script);
+	chmod(path, 0700);
+	setenv("TALLY_LOWER", path, 1);
+}
+
+static void open_gate(void)
+{
+	char gate[PATH_MAX];
+	FILE *file;
+
+	gate_path(gate, sizeof gate);
+	file = fopen(gate, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
 /* A module without variables is there at once, and changes over when its stoppable form is. */
 static void compiled_while_it_runs(void **state)
 {
@@ -89,6 +109,7 @@ static void compiled_while_it_runs(void **state)
 	uint32_t launches = 0;
 
 	tally_process.config.level = TALLY_RUN_GUARD;
+	close_gate();
 	OK(cuMemAlloc_v2(&words, 4 * BLOCKS));
 	OK(cuMemsetD32_v2(words, 0, BLOCKS));
 	OK(cuModuleLoadData(&module, HEAD COUNTS("in_background")));
@@ -96,6 +117,8 @@ static void compiled_while_it_runs(void **state)
 	OK(cuModuleGetFunction(&f, module, "in_background"));
 	count(f, words, 20);
 	launches += 20;
+	assert_int_equal(atomic_load(&m->form), TALLY_MODULE_COMPILING);
+	open_gate();
 	while (atomic_load(&m->form) == TALLY_MODULE_COMPILING) {
 		/* Somebody else's hold on the context ends, not the context. */
 		OK(cuDevicePrimaryCtxRetain(&same, device->ordinal));

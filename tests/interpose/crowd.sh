@@ -15,21 +15,12 @@ mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache TALLY_CPU_WORKERS=1
 export TALLY_LOWER=$TALLY_BUILD/bin/tally-lower LD_LIBRARY_PATH=$TALLY_BUILD/lib
 . "$TALLY_SOURCE/tests/sanitizer.sh"
+. "$TALLY_SOURCE/tests/daemon.sh"
 
 fail() {
 	echo "$*"
 	cat "$scratch"/err.* 2>/dev/null || true
 	exit 1
-}
-
-start_daemon() {
-	"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>>"$scratch/log" &
-	daemon=$!
-	for _ in $(seq 500); do
-		"$TALLY_BUILD/bin/tally" status >"$scratch/status" 2>&1 && return
-		sleep 0.02
-	done
-	fail "tallyd does not start"
 }
 
 # under NAME LEVEL ARGUMENTS...: in the background; its process id is $pid.
@@ -50,18 +41,15 @@ ends() {
 }
 
 # comes NAME EXPRESSION: waits until it is true.
-comes() {
-	for _ in $(seq 600); do
-		[ "$("$TALLY_BUILD/bin/tally" status --json | python3 -c "
+comes() { await so "$@" || fail "$1: never $2: $("$TALLY_BUILD/bin/tally" status --why)"; }
+so() {
+	"$TALLY_BUILD/bin/tally" status --json | python3 -c "
 import json, sys
 p = ([p for p in json.load(sys.stdin)['programs'] if p['name'] == '$1'] or [None])[0]
-print(p is not None and bool($2))")" != True ] || return 0
-		sleep 0.05
-	done
-	fail "$1: never $2: $("$TALLY_BUILD/bin/tally" status --why)"
+sys.exit(not (p is not None and bool($2)))"
 }
 
-start_daemon
+start_daemon "$scratch/log"
 alone() { env LD_PRELOAD="$sanitizer" "$tests/victim" "$@"; }
 want=$(alone 2 6 8 3000)
 
@@ -73,8 +61,9 @@ for i in $(seq 20); do
 done
 sleep 0.5
 kill -9 $daemon
+wait $daemon 2>/dev/null || true
 sleep 0.3
-start_daemon
+start_daemon "$scratch/log"
 for entry in $all; do ends "${entry%%:*}" "${entry#*:}" "$want"; done
 
 # A best-effort program is stopped by a signal in the middle of its work: an equal goes on without it,
@@ -92,7 +81,7 @@ ends $first first "$long"
 
 # A program of high priority is stopped while it is active: the one below is held, then let go, and
 # computes what it does alone.
-"$tests/rival" below 100000000 1 1 >"$scratch/rival" 2>&1 &
+"$tests/rival" below ever 0 1 >"$scratch/rival" 2>&1 &
 rival=$!
 pids="$pids $rival"
 under below 0 2 200 16 20000

@@ -10,7 +10,6 @@ export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=${1#*:} TALLY_CPU_WORKERS=2
 # The protocol is tested with kernels that are always stoppable, whatever the machine's speed.
 [ "${1%:*}" != best-effort ] || export TALLY_LEVEL=guard TALLY_GUARD=1
-"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
-daemon=$!
-for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
+. "$TALLY_SOURCE/tests/daemon.sh"
+start_daemon "$scratch/log"
 TEST_DAEMON=$daemon "$TALLY_BUILD/tests/${2:-guard_test}" "${1%:*}"

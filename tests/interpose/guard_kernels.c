@@ -6,11 +6,17 @@
  *
  * step(u32 *values, u32 *ran, u32 number, u32 work): each block moves its value one step on.
  */
+#include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "backends/cpu/kernel_abi.h"
 #include "base/clock.h"
 #include "ir_passes/launch_abi.h"
+
+/* As steps.h has them. A block of HELD work lasts until the word behind the counters is set. */
+enum { BLOCKS = 24 };
+#define HELD UINT32_MAX
 
 struct step {
 	uint32_t *values, *ran;
@@ -26,8 +32,12 @@ static void run(const struct step *p, uint32_t u)
 {
 	uint64_t end = tally_now() + p->work * UINT64_C(1000);
 
-	while (tally_now() < end)
-		;
+	if (p->work == HELD)
+		while (!atomic_load((_Atomic uint32_t *)&p->ran[BLOCKS]))
+			nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+	else
+		while (tally_now() < end)
+			;
 	p->values[u] = p->values[u] * 1664525u + 1013904223u + p->number;
 	p->ran[u]++;
 }

@@ -21,7 +21,7 @@ enum { MAX_STREAMS = 40 };
  * often enough. */
 static void stress(struct chain *chains, unsigned count, unsigned rounds, uint32_t work)
 {
-	uint64_t before = stops(), end = tally_now() + 20000000000u;
+	uint64_t before = stops(), end = tally_now() + PATIENCE_S * UINT64_C(1000000000);
 	unsigned round;
 
 	rival_begins(count);
@@ -171,20 +171,15 @@ static void stopped_for_long(void **state)
 {
 	struct chain c;
 	CUstream stream;
-	uint32_t before[BLOCKS], after[BLOCKS];
+	uint32_t before;
 
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
-	chain_step(&c, 1, 2000, false);
-	chain_step(&c, 2, 2000, false);
-	usleep(3000);
-	tally_client_set_active(rival, true);
+	chain_stop(&c, 2);
+	/* Each of the two workers may be in a block still. */
+	before = chain_ran(&c);
 	usleep(50000);
-	/* Read past the hooks: they would wait for the launches. */
-	memcpy(before, (const void *)(uintptr_t)c.ran, sizeof before);
-	usleep(50000);
-	memcpy(after, (const void *)(uintptr_t)c.ran, sizeof after);
-	assert_memory_equal(before, after, sizeof before);
+	assert_in_range(chain_ran(&c), before, before + 2);
 	assert_int_equal(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
 	tally_client_set_active(rival, false);
 	OK(cuStreamSynchronize(stream));
@@ -210,10 +205,7 @@ static void legacy_copy_waits_for_stopped(void **state)
 
 	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
 	chain_open(&c, blocking);
-	chain_step(&c, 1, LONG_US, false);
-	usleep(LONG_US);
-	tally_client_set_active(rival, true);
-	usleep(20 * LONG_US);
+	chain_stop(&c, 1);
 	pthread_create(&thread, NULL, quiet_soon, NULL);
 	OK(cuMemcpyDtoHAsync_v2(got, c.values, sizeof got, NULL));
 	OK(cuStreamSynchronize(NULL));
@@ -237,10 +229,7 @@ static void unloading_finishes_what_was_stopped(void **state)
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
 	c.step = of_own;
-	chain_step(&c, 1, LONG_US, false);
-	usleep(LONG_US);
-	tally_client_set_active(rival, true);
-	usleep(20 * LONG_US);
+	chain_stop(&c, 1);
 	pthread_create(&thread, NULL, quiet_soon, NULL);
 	OK(cuModuleUnload(own));
 	pthread_join(thread, NULL);
@@ -249,22 +238,20 @@ static void unloading_finishes_what_was_stopped(void **state)
 	OK(cuStreamDestroy_v2(stream));
 }
 
-/* tallyd dies while we are stopped: within a second we go on. Last of its group. */
+/* tallyd dies while we are stopped: we go on. Last of its group. */
 static void daemon_dies(void **state)
 {
 	struct chain c;
 	uint64_t start;
 
 	chain_open(&c, NULL);
-	tally_client_set_active(rival, true);
-	usleep(20000);
+	chain_stop(&c, 1);
 	start = tally_now();
 	kill((pid_t)atoi(getenv("TEST_DAEMON")), SIGKILL);
 	for (unsigned i = 0; i < 5; i++)
 		chain_step(&c, i, 10, false);
 	OK(cuStreamSynchronize(NULL));
 	print_message("went on after %lu ms\n", (unsigned long)(tally_now() - start) / 1000000);
-	assert_true(tally_now() - start < 1000000000);
 	chain_check(&c);
 }
 
@@ -275,20 +262,21 @@ static bool active(void)
 	return atomic_load(&tally_slot(device)->active);
 }
 
-static bool becomes_idle(unsigned ms)
-{
-	for (unsigned i = 0; active() && i < ms; i++)
-		usleep(1000);
-	return !active();
-}
-
 static void launch_empty(CUstream stream)
 {
 	OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
 }
 
-/* Each way to learn that work is done ends the activity at once. The work is long: the monitor may
- * find out at any time after its end. */
+/* Work that is not over before it may be. */
+static void hold(struct chain *c)
+{
+	OK(cuMemsetD32_v2(c->ran + 4 * BLOCKS, 0, 1));
+	chain_step(c, 1, HELD_US, false);
+	assert_true(active());
+}
+
+/* Each way to learn that work is done ends the activity at once. The monitor may find out at any
+ * time after its end. */
 static void synchronisation_ends_activity(void **state)
 {
 	struct chain c;
@@ -303,31 +291,34 @@ static void synchronisation_ends_activity(void **state)
 	OK(cuCtxSynchronize());
 	assert_false(active());
 
-	chain_step(&c, 1, LONG_US, false);
-	assert_true(active());
+	hold(&c);
+	chain_let_go(&c);
 	OK(cuStreamSynchronize(a));
 	assert_false(active());
 
-	chain_step(&c, 2, LONG_US, false);
+	hold(&c);
 	launch_empty(b);
 	launch_empty(NULL);
 	assert_true(active());
+	chain_let_go(&c);
 	OK(cuCtxSynchronize());
 	assert_false(active());
 
-	chain_step(&c, 3, LONG_US, false);
+	hold(&c);
 	OK(cuEventRecord(event, a));
 	assert_true(active());
+	chain_let_go(&c);
 	OK(cuEventSynchronize(event));
 	assert_false(active());
 
-	chain_step(&c, 4, LONG_US, false);
-	while (cuStreamQuery(a))
-		;
+	hold(&c);
+	chain_let_go(&c);
+	UNTIL(!cuStreamQuery(a));
 	assert_false(active());
 
 	c.stream = NULL;
-	chain_step(&c, 5, LONG_US, false);
+	hold(&c);
+	chain_let_go(&c);
 	OK(cuMemcpyDtoH_v2(&word, c.ran, 4));
 	assert_false(active());
 	chain_check(&c);
@@ -346,10 +337,11 @@ static void others_work_counts(void **state)
 	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, b);
 	OK(cuCtxSynchronize());
-	chain_step(&c, 1, LONG_US, false);
+	hold(&c);
 	launch_empty(a);
 	OK(cuStreamSynchronize(a));
 	assert_true(active());
+	chain_let_go(&c);
 	OK(cuStreamSynchronize(b));
 	assert_false(active());
 	chain_check(&c);
@@ -366,9 +358,9 @@ static void lull_ends_activity(void **state)
 	OK(cuCtxSynchronize());
 	for (unsigned i = 0; i < 4; i++) {
 		c.stream = i % 2 ? CU_STREAM_PER_THREAD : NULL;
-		chain_step(&c, i, LONG_US, false);
-		assert_true(active());
-		assert_true(becomes_idle(1000));
+		hold(&c);
+		chain_let_go(&c);
+		UNTIL(!active());
 		usleep(i * 700000); /* also after the monitor fell asleep */
 	}
 	chain_check(&c);
@@ -407,7 +399,7 @@ static void threads_agree(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(missed[0] + missed[1], 0);
-	assert_true(becomes_idle(1000));
+	UNTIL(!active());
 }
 
 int main(int argc, char **argv)

@@ -7,17 +7,14 @@ trap 'kill -9 $daemon $victim 2>/dev/null || true; rm -rf "$scratch"' EXIT
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache TALLY_LOWER=$TALLY_BUILD/bin/tally-lower
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=best-effort TALLY_CPU_WORKERS=2
-"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
-daemon=$!
-for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
+. "$TALLY_SOURCE/tests/daemon.sh"
+start_daemon "$scratch/log"
 
 TALLY_NAME=killed "$TALLY_BUILD/tests/depth_test" endless >"$scratch/out" &
 victim=$!
-for _ in $(seq 1000); do grep -q running "$scratch/out" && break; sleep 0.02; done
-grep -q running "$scratch/out" || { echo "FAILED: it never ran" >&2; exit 1; }
+await grep -q running "$scratch/out" || { echo "FAILED: it never ran" >&2; exit 1; }
 kill -9 $victim
 wait $victim || true
 victim=
-on_board() { "$TALLY_BUILD/bin/tally" status --json | grep '"name": "killed"' | grep -qv finished_ns_ago; }
-for _ in $(seq 500); do on_board || break; sleep 0.02; done
-! on_board || { echo "FAILED: it is still on the board: $("$TALLY_BUILD/bin/tally" status --json)" >&2; exit 1; }
+off_board() { ! "$TALLY_BUILD/bin/tally" status --json | grep '"name": "killed"' | grep -qv finished_ns_ago; }
+await off_board || { echo "FAILED: it is still on the board: $("$TALLY_BUILD/bin/tally" status --json)" >&2; exit 1; }

@@ -7,7 +7,6 @@ trap '[ -z "$daemon" ] || kill -9 $daemon 2>/dev/null || true; rm -rf "$scratch"
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache TALLY_LOWER=$TALLY_BUILD/bin/tally-lower
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=best-effort TALLY_CPU_WORKERS=2
-"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
-daemon=$!
-for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
+. "$TALLY_SOURCE/tests/daemon.sh"
+start_daemon "$scratch/log"
 "$TALLY_BUILD/tests/$1"

@@ -46,9 +46,8 @@ stop() {
 	rm "$scratch/input"
 }
 
-"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
-daemon=$!
-for _ in $(seq 200); do [ -S "$TALLY_SOCKET" ] && break; sleep 0.02; done
+. "$TALLY_SOURCE/tests/daemon.sh"
+start_daemon "$scratch/log"
 
 start high ""
 "$tests/beside" bursts 20 0 || fail "without a budget somebody ran beside the program"
@@ -59,8 +58,8 @@ stop
 start high 3
 "$tests/beside" bursts 20 10 || fail "with a budget: $(status p)"
 [ "$(status "p['slo']['budget']")" = 3.0 ] || fail "the budget: $(status p)"
-[ "$(status "p['slo']['judged'] > 60 and p['slo']['overlap_ns'] > 0")" = True ] ||
-	fail "nothing was measured: $(status p)"
+is() { [ "$(status "$1" 2>/dev/null)" = True ]; }
+await is "p['slo']['judged'] > 60 and p['slo']['overlap_ns'] > 0" || fail "nothing was measured: $(status p)"
 [ "$(status "0.05 < p['slo']['slowdown_mean'] < 20 and p['slo']['slowdown_p99'] > 0")" = True ] ||
 	fail "slowdown: $(status p)"
 [ "$(status "p['sharing']")" = cpu-device ] || fail "sharing: $(status p)"
@@ -72,12 +71,9 @@ kill -CONT $program
 "$tests/beside" bursts 5 5 || fail "after a stop: $(status p)"
 kill -9 $daemon
 wait $daemon 2>/dev/null || true
-"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>>"$scratch/log" 3>&- &
-daemon=$!
-for _ in $(seq 500); do
-	"$TALLY_BUILD/bin/tally" status | grep -q bursts && break
-	sleep 0.02
-done
+start_daemon "$scratch/log"
+joined() { "$TALLY_BUILD/bin/tally" status | grep -q bursts; }
+await joined || fail "it does not join again"
 "$tests/beside" bursts 5 5 || fail "under a new daemon: $(status p)"
 [ "$(status "p['slo']['budget']")" = 3.0 ] || fail "under a new daemon: $(status p)"
 stop
@@ -85,10 +81,7 @@ stop
 
 # Levels below high have no budget, and what is none is said.
 start best-effort 1.05
-for _ in $(seq 500); do
-	[ "$(status "p['priority'] == 0 and p['bursts'] > 3" 2>/dev/null)" != True ] || break
-	sleep 0.02
-done
+await is "p['priority'] == 0 and p['bursts'] > 3" || fail "it does not work: $(status p)"
 [ "$(status "p['slo']")" = None ] || fail "best effort with a budget: $(status p)"
 stop
 [ ! -s "$scratch/err" ] || fail "said: $(cat "$scratch/err")"

@@ -8,7 +8,31 @@
 #include <unistd.h>
 
 #include "backends/cuda/interpose/profile.h"
+#include "backends/cuda/interpose/resolve.h"
 #include "base/file.h"
+
+bool steps_waited(uint64_t end)
+{
+	usleep(200);
+	return tally_now() > end;
+}
+
+static _Atomic float told_ms;
+
+static CUresult elapsed(float *ms, CUevent from, CUevent to)
+{
+	CUresult result = cuEventElapsedTime(ms, from, to);
+
+	if (!result && atomic_load(&told_ms) > 0)
+		*ms = atomic_load(&told_ms);
+	return result;
+}
+
+void steps_say_took(float ms)
+{
+	atomic_store(&told_ms, ms);
+	atomic_store(&tally_driver_table[TALLY_HOOK_cuEventElapsedTime], (void *)elapsed);
+}
 
 CUcontext context;
 CUfunction step, empty;
@@ -87,9 +111,9 @@ void chain_open(struct chain *c, CUstream stream)
 	c->stream = stream;
 	c->step = step;
 	OK(cuMemAlloc_v2(&c->values, sizeof c->expected));
-	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected));
+	OK(cuMemAlloc_v2(&c->ran, sizeof c->expected + sizeof *c->expected));
 	OK(cuMemsetD32_v2(c->values, 0, BLOCKS));
-	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS));
+	OK(cuMemsetD32_v2(c->ran, 0, BLOCKS + 1));
 }
 
 CUgraphNode chain_node(struct chain *c, CUgraph graph, CUfunction kernel, uint32_t number,
@@ -133,6 +157,32 @@ void chain_step(struct chain *c, uint32_t number, uint32_t work, bool packed)
 			  1, 1, 1, 0, c->stream, packed ? NULL : pointers, packed ? extra : NULL));
 	memset(&p, 0xee, sizeof p); /* the caller's copy is the caller's */
 	chain_expect(c, number);
+}
+
+void chain_stop(struct chain *c, unsigned count)
+{
+	uint64_t before = stops(), end = tally_now() + PATIENCE_S * UINT64_C(1000000000);
+
+	for (;;) {
+		for (unsigned i = 0; i < count; i++)
+			chain_step(c, 7, LONG_US, false);
+		tally_client_set_active(rival, true);
+		/* Of what was stopped a block is left at least. */
+		while (stops() == before && chain_ran(c) < c->launches * BLOCKS)
+			if (steps_waited(end))
+				fail_msg("neither stopped nor over");
+		if (stops() > before)
+			return;
+		tally_client_set_active(rival, false);
+		if (steps_waited(end))
+			fail_msg("never stopped");
+	}
+}
+
+void chain_let_go(struct chain *c)
+{
+	/* The device's memory is the host's. */
+	atomic_store((_Atomic uint32_t *)(uintptr_t)c->ran + BLOCKS, 1);
 }
 
 uint32_t chain_ran(const struct chain *c)

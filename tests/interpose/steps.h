@@ -20,8 +20,29 @@
 #define OK(call) assert_int_equal((call), CUDA_SUCCESS)
 
 enum { BLOCKS = 24 };
-/* A block of this long makes a launch that outlasts whatever the machine is doing. */
+/* A block of this long makes a launch that can usually be met while it runs. */
 enum { LONG_US = 2000 };
+/* A block of this long lasts until chain_let_go(). Of such launches one at a time. */
+#define HELD_US UINT32_MAX
+
+/* From now on each piece of work is measured to have taken so long, whatever a busy machine made of
+ * it; 0: as long as it took. */
+void steps_say_took(float ms);
+
+/* How long anything may take to happen: longer than a busy machine looks elsewhere. */
+enum { PATIENCE_S = 60 };
+
+/* Sleeps a moment; whether `end`, of tally_now()'s clock, is over. */
+bool steps_waited(uint64_t end);
+
+/* Waits until CONDITION; fails when it took all patience. */
+#define UNTIL(condition)                                                                           \
+	do {                                                                                       \
+		uint64_t end_ = tally_now() + PATIENCE_S * UINT64_C(1000000000);                   \
+		while (!(condition))                                                               \
+			if (steps_waited(end_))                                                    \
+				fail_msg("line %d: never: %s", __LINE__, #condition);              \
+	} while (0)
 
 extern CUcontext context;
 extern CUfunction step, empty; /* of a stoppable module */
@@ -66,6 +87,12 @@ void chain_expect(struct chain *c, uint32_t number);
 /* A node of `graph` behind `count` others: a step of the chain, or another kernel like it. */
 CUgraphNode chain_node(struct chain *c, CUgraph graph, CUfunction kernel, uint32_t number,
 		       uint32_t work, const CUgraphNode *after, size_t count);
+/* Launches `count` steps, which the rival stops in the middle, and again where a busy machine let
+ * them come to their end first. The rival stays active, and blocks are left to run until it is not.
+ */
+void chain_stop(struct chain *c, unsigned count);
+/* Work of HELD_US comes to its end. */
+void chain_let_go(struct chain *c);
 /* How many blocks have run so far; nothing is waited for. */
 uint32_t chain_ran(const struct chain *c);
 /* Waits for the chain, and sees that each launch ran once and in its turn. */

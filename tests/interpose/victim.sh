@@ -19,17 +19,8 @@ fail() {
 	exit 1
 }
 
-start_daemon() {
-	"$TALLY_BUILD/bin/tallyd" --foreground --idle-timeout 0 2>>"$scratch/log" &
-	daemon=$!
-	for _ in $(seq 200); do
-		"$TALLY_BUILD/bin/tally" status >"$scratch/status" 2>&1 && return
-		sleep 0.02
-	done
-	fail "tallyd does not start"
-}
-
 . "$TALLY_SOURCE/tests/sanitizer.sh"
+. "$TALLY_SOURCE/tests/daemon.sh"
 
 # alone ARGUMENTS...: the program without the preload.
 alone() { env LD_PRELOAD="$sanitizer" "$tests/victim" "$@"; }
@@ -42,7 +33,7 @@ under() {
 # stops OUTPUT: how often the rival's victim was stopped.
 number() { sed -n "s/.* $1 \([0-9]*\).*/\1/p" "$scratch/rival"; }
 
-start_daemon
+start_daemon "$scratch/log"
 # Streams, rounds, blocks, work, kind; at least so many stops.
 while read -r streams rounds blocks work kind least; do
 	want=$(alone "$streams" "$rounds" "$blocks" "$work" "$kind")
@@ -107,13 +98,17 @@ for seed in 1 2 3; do
 	wait $rival || fail "the rival failed"
 done
 
-# The rival is killed while it is active: within a second nobody holds us up any more.
+# held: the victim is on the board, and the rival holds it.
+held() { "$TALLY_BUILD/bin/tally" status --json | grep '"name": "victim"' | grep -q '"state": "held"'; }
+joined() { "$TALLY_BUILD/bin/tally" status --json | grep '"name": "victim"' | grep -qv finished_ns_ago; }
+
+# The rival is killed while it is active: nobody holds us up any more.
 want=$(alone 2 40 24 20000)
-"$tests/rival" victim 10000000 1 1 >"$scratch/rival" &
+"$tests/rival" victim ever 0 1 >"$scratch/rival" &
 rival=$!
 under 2 40 24 20000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
-sleep 1
+await held || fail "the rival holds nobody: $(cat "$scratch/err")"
 kill -9 $rival
 wait $victim || fail "after the rival's death: $(cat "$scratch/err")"
 [ "$(cat "$scratch/out")" = "$want" ] || fail "after the rival's death: $(cat "$scratch/out")"
@@ -124,7 +119,8 @@ wait $victim || fail "after the rival's death: $(cat "$scratch/err")"
 rival=$!
 under 4 2000 24 20000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
-sleep 0.7
+await joined || fail "the victim does not join: $(cat "$scratch/err")"
+sleep 0.3
 kill -9 $victim
 wait $victim 2>/dev/null || true
 wait $rival || fail "the rival does not go on"
@@ -132,20 +128,15 @@ wait $rival || fail "the rival does not go on"
 
 # The daemon is killed while the victim is stopped, and comes back: one warning, and it is scheduled again.
 want=$(alone 2 600 24 40000)
-"$tests/rival" victim 10000000 1 1 >"$scratch/rival" 2>&1 &
+"$tests/rival" victim ever 0 1 >"$scratch/rival" 2>&1 &
 rival=$!
 under 2 600 24 40000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
-sleep 0.5
+await held || fail "the rival holds nobody: $(cat "$scratch/err")"
 kill -9 $daemon
-sleep 0.5
-start_daemon
-for _ in $(seq 100); do
-	"$TALLY_BUILD/bin/tally" status | grep -q victim && break
-	kill -0 $victim 2>/dev/null || fail "ended before it could join again"
-	sleep 0.05
-done
-"$TALLY_BUILD/bin/tally" status | grep -q victim || fail "does not join again"
+wait $daemon 2>/dev/null || true
+start_daemon "$scratch/log"
+await joined || fail "does not join again"
 wait $victim || fail "after the daemon's death: $(cat "$scratch/err")"
 [ "$(cat "$scratch/out")" = "$want" ] || fail "after the daemon's death: $(cat "$scratch/out")"
 [ "$(grep -c 'tallyd is gone' "$scratch/err")" = 1 ] || fail "warnings: $(cat "$scratch/err")"

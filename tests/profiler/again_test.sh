@@ -13,12 +13,8 @@ export TALLY_LOWER=$bin/tally-lower
 unset LD_PRELOAD TALLY_PRIORITY TALLY_NAME
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
-"$bin/tallyd" --foreground --idle-timeout 0 2>"$scratch/log" &
-daemon=$!
-for _ in $(seq 500); do
-	[ ! -S "$TALLY_SOCKET" ] || break
-	sleep 0.02
-done
+. "$TALLY_SOURCE/tests/daemon.sh"
+start_daemon "$scratch/log"
 
 trainer() {
 	LD_PRELOAD=$sanitizer "$bin/tally" run --device cpu --priority best-effort --name "$1" -- "$TALLY_BUILD/demo/trainer" --size 64 \
@@ -49,11 +45,8 @@ import json, sys
 print(sum(k["launches"] for o in json.load(sys.stdin)["devices"] for k in o["kernels"]))'
 }
 launches=$(awk '{ n += $2 } END { print n }' <<<"$first")
-for _ in $(seq 500); do
-	[ "$(kept)" != "$launches" ] || break
-	sleep 0.02
-done
-[ "$(kept)" = "$launches" ] || fail "$(kept) launches are kept, not $launches"
+all_kept() { [ "$(kept)" = "$launches" ]; }
+await all_kept || fail "$(kept) launches are kept, not $launches"
 # Two launches of a kernel are too few to find anything out.
 # known NAME: of how many kernels that program knew enough.
 known() { said "$1" | grep -cvE ' (none|unmeasured|exploring|compiling)$' || true; }
