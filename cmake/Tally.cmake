@@ -46,10 +46,13 @@ function(tally_program name)
   target_link_libraries(${name} PRIVATE ${A_LIBS})
 endfunction()
 
-# tally_test(name SOURCES ... [LIBS ...] [ARGS ...] [TIMEOUT s]): a cmocka program run by ctest.
+# The seconds after which a test hangs: no test is that slow, on however slow and busy a machine.
+set(TALLY_TEST_TIMEOUT 900)
+
+# tally_test(name SOURCES ... [LIBS ...] [ARGS ...]): a cmocka program run by ctest.
 # Programs land in build/tests so that build/bin holds only what a user runs.
 function(tally_test name)
-  cmake_parse_arguments(A "" "TIMEOUT" "SOURCES;LIBS;ARGS" ${ARGN})
+  cmake_parse_arguments(A "" "" "SOURCES;LIBS;ARGS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   tally_settings(${name})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
@@ -57,21 +60,15 @@ function(tally_test name)
                              TALLY_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${A_LIBS} cmocka)
   add_test(NAME ${name} COMMAND ${name} ${A_ARGS})
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TALLY_TEST_TIMEOUT})
 endfunction()
 
-# tally_script_test(name SCRIPT [ARGS ...] [TIMEOUT s]): a bash test; it finds the build tree in
+# tally_script_test(name SCRIPT [ARGS ...]): a bash test; it finds the build tree in
 # $TALLY_BUILD and the source tree in $TALLY_SOURCE, and exits non-zero on the first failure.
 function(tally_script_test name script)
-  cmake_parse_arguments(A "" "TIMEOUT" "ARGS" ${ARGN})
+  cmake_parse_arguments(A "" "" "ARGS" ${ARGN})
   add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${A_ARGS})
-  if(NOT A_TIMEOUT)
-    set(A_TIMEOUT 120)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${A_TIMEOUT} ENVIRONMENT
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TALLY_TEST_TIMEOUT} ENVIRONMENT
     "TALLY_BUILD=${CMAKE_BINARY_DIR};TALLY_SOURCE=${CMAKE_SOURCE_DIR};TALLY_NVCC=${TALLY_NVCC};TALLY_PTXAS=${TALLY_PTXAS}")
 endfunction()
 
