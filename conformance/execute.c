@@ -36,6 +36,7 @@ struct way {
 	enum blocks blocks;
 	uint32_t cut;	 /* slices: number of pieces; stops: blocks before the stop */
 	unsigned seed;	 /* live stops */
+	bool at_once;	 /* live stops: all blocks run, or none */
 	unsigned *stops; /* live stops: counts those that happened */
 };
 
@@ -110,6 +111,8 @@ static bool stop_live(struct running *r, const struct way *w, struct tally_error
 		/* The delay grows with the attempts, and after many nobody stops it any more: so
 		 * every case comes to its end, also on a device that takes long to start one. */
 		bool stop = sequence < 50;
+		if (w->at_once)
+			launch.control |= TALLY_CONTROL_WHOLE;
 		random = random * 1664525u + 1013904223u;
 		struct timespec delay = {0, (long)(random >> 8) % 60000 + 20000L * (sequence - 1)};
 		ok = running_control(r, lo, sequence, error) && start(r, w, &launch, error);
@@ -130,6 +133,8 @@ static bool stop_live(struct running *r, const struct way *w, struct tally_error
 						"mailbox says launch %u, max %u; it was launch %u, "
 						"from %u",
 						TALLY_MAILBOX_SEQUENCE(posted), max, sequence, lo);
+			if (ok && w->at_once && max)
+				ok = tally_fail(error, "stopped at block %u, not as a whole", max);
 			ok = ok && running_check_runs(r, max, error);
 			lo = max;
 			++*w->stops;
@@ -214,6 +219,10 @@ static bool variant(struct running *r, const struct variant *v, const struct opt
 	for (w.seed = 0; w.seed < rounds; w.seed++)
 		if (!execute(r, &w, stop_live, error))
 			return prefix(error, "live stops, round", w.seed);
+	w.at_once = v->blocks != AS_WORKERS;
+	for (w.seed = 0; w.at_once && w.seed < o->live_stops; w.seed++)
+		if (!execute(r, &w, stop_live, error))
+			return prefix(error, "live stops as a whole, round", w.seed);
 	return true;
 }
 

@@ -64,13 +64,23 @@ define i1 @tally.library.guard.asked(ptr addrspace(1) %c) {
 ; the host, is a release at system scope, after `broken` was set.
 define i1 @tally.library.guard.decide(ptr %control, i32 %block) {
 entry:
-  %c = addrspacecast ptr %control to ptr addrspace(1)
+  %address = ptrtoint ptr %control to i64
+  %even = and i64 %address, -2
+  %c = inttoptr i64 %even to ptr addrspace(1)
   %asked = call i1 @tally.library.guard.asked(ptr addrspace(1) %c)
   %next = add i32 %block, 1
-  %next64 = zext i32 %next to i64
   br i1 %asked, label %stop, label %enter
 enter:
-  %before = atomicrmw umax ptr addrspace(1) %c, i64 %next64 syncscope("device") monotonic, align 8
+  %odd = trunc i64 %address to i1
+  br i1 %odd, label %whole, label %claim
+whole:
+  %hi.at = getelementptr i8, ptr addrspace(1) %c, i64 36
+  %hi = load i32, ptr addrspace(1) %hi.at, align 4, !invariant.load !0
+  br label %claim
+claim:
+  %most = phi i32 [ %next, %enter ], [ %hi, %whole ]
+  %most64 = zext i32 %most to i64
+  %before = atomicrmw umax ptr addrspace(1) %c, i64 %most64 syncscope("device") monotonic, align 8
   %running = icmp ult i64 %before, 4294967296
   %max = trunc i64 %before to i32
   %promised = icmp uge i32 %max, %next

@@ -24,7 +24,8 @@
 #include <stdint.h>
 
 struct tally_launch {
-	uint64_t control;  /* device address of a struct tally_control, or 0 */
+	uint64_t control;  /* device address of a struct tally_control, or 0; guards: see
+			      TALLY_CONTROL_WHOLE */
 	uint32_t lo, hi;   /* range of linear block ids, [lo, hi) */
 	uint32_t grid[3];  /* the original grid */
 	uint32_t reserved; /* 0 */
@@ -47,8 +48,22 @@ struct tally_control {
 	uint32_t hi;	   /* the launch's end: a launch whose max is hi already is not stopped */
 };
 
+/*
+ * Added to the address of a control block, which is even: the launch runs as a whole or not at all.
+ * The first of its blocks that enters claims all of them, so no later one can stop it; stopped
+ * before that, it has run none. For grids whose blocks all run at the same time: those may wait for
+ * each other in any order, and half of them would wait for ever.
+ */
+#define TALLY_CONTROL_WHOLE ((uint64_t)1)
+
 #define TALLY_WORD_STOP	  ((uint64_t)1 << 32)
 #define TALLY_WORD_MAX(w) ((uint32_t)(w))
+
+/* The control block that a launch's `control` names; NULL for 0. */
+static inline struct tally_control *tally_control_of(uint64_t control)
+{
+	return (struct tally_control *)(uintptr_t)(control & ~TALLY_CONTROL_WHOLE);
+}
 
 /* What the block that stops a launch posts to the mailbox: {sequence, max}. 0 means none. */
 #define TALLY_MAILBOX(sequence, max) ((uint64_t)(sequence) << 32 | (uint32_t)(max))
@@ -88,11 +103,13 @@ static inline void tally_guard_post(struct tally_control *c, uint64_t old)
  * the launch was stopped (a higher id entered first): it runs. Otherwise it ends. The one whose OR
  * set the bit, when blocks remain and no earlier launch of the stream broke, sets broken and posts
  * the mailbox: broken first, so that no later launch of the stream can start between the two.
- * Otherwise: atomicMax(W, u+1); stop was set and max frozen below u+1: it ends; else it runs.
+ * Otherwise: atomicMax(W, u+1), or hi instead where the launch is one that runs as a whole; stop
+ * was set and max frozen below u+1: it ends; else it runs.
  */
-static inline bool tally_guard_enter(struct tally_control *c, uint32_t u)
+static inline bool tally_guard_enter(uint64_t control, uint32_t u)
 {
-	uint64_t old;
+	struct tally_control *c = tally_control_of(control);
+	uint64_t old, claim = control & TALLY_CONTROL_WHOLE ? c->hi : (uint64_t)u + 1;
 	uint32_t *gate = (uint32_t *)(uintptr_t)c->gate;
 	uint32_t *broken = (uint32_t *)(uintptr_t)c->broken;
 
@@ -100,8 +117,8 @@ static inline bool tally_guard_enter(struct tally_control *c, uint32_t u)
 	if (!(__atomic_load_n(gate, __ATOMIC_RELAXED) | was_broken)) {
 		/* x86-64 has no atomic max: this is one, and the common case is one exchange. */
 		old = __atomic_load_n(&c->word, __ATOMIC_RELAXED);
-		while (old < (uint64_t)u + 1)
-			if (__atomic_compare_exchange_n(&c->word, &old, (uint64_t)u + 1, false,
+		while (old < claim)
+			if (__atomic_compare_exchange_n(&c->word, &old, claim, false,
 							__ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 				return true;
 		return old < TALLY_WORD_STOP || TALLY_WORD_MAX(old) >= u + 1;

@@ -55,6 +55,11 @@ static uint64_t waves_of(const struct tally_known *k)
 	return or_else((k->blocks + wave_of(k) - 1) / wave_of(k), 1);
 }
 
+bool tally_one_wave(uint64_t blocks, uint64_t wave)
+{
+	return blocks <= or_else(wave, UNKNOWN_WAVE);
+}
+
 /* 1.2, 2.4, 4.7 and 9.4 ns for 128, 256, 512 and 1024 threads: the time goes with the warps that
  * have to be started; below 128 threads starting the block itself is what counts. */
 uint64_t tally_skip_ps(uint32_t threads)
@@ -277,7 +282,7 @@ static enum tally_level first_form(const struct tally_known *k,
 {
 	uint64_t skip = skip_ns(k, o, TALLY_LEVEL_GUARD, k->blocks);
 
-	if (k->blocks <= wave_of(k))
+	if (tally_one_wave(k->blocks, k->wave))
 		return TALLY_LEVEL_GATE;
 	if (skip > skip_budget(o, 0) && forms[TALLY_LEVEL_SLICE].possible)
 		return TALLY_LEVEL_SLICE;

@@ -80,6 +80,11 @@ static inline bool tally_choice_due(uint64_t launches)
 /* How long `blocks` blocks of the kernel will take at a level, for the depth limit; 0: unknown. */
 uint64_t tally_predict(const struct tally_known *known, enum tally_level level, uint64_t blocks);
 
+/* Whether all blocks of a grid may be on the device at the same time: such blocks may wait for each
+ * other in any order. `wave`: blocks that run at the same time; 0: unknown, and a grid that some
+ * GPU could hold counts. */
+bool tally_one_wave(uint64_t blocks, uint64_t wave);
+
 /* What skipping one block costs the device, ps, by the threads of a block. */
 uint64_t tally_skip_ps(uint32_t threads);
 

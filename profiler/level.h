@@ -51,7 +51,9 @@ enum tally_level {
 	X(NOT_PATCHED, "not-patched", "its machine code could not be made stoppable")              \
 	X(SHARED, "shared-variables",                                                              \
 	  "uses device variables, which a second copy of its machine code would have twice")       \
-	X(COLLECTIVE, "collective", "it waits for kernels of other devices")
+	X(COLLECTIVE, "collective", "it waits for kernels of other devices")                       \
+	X(CROWDED, "crowded",                                                                      \
+	  "its blocks fit on the device at once, and would not in its stoppable form")
 
 enum tally_reason {
 #define TALLY_REASON_NUMBER(name, word, text) TALLY_WHY_##name,

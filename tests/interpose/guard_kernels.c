@@ -5,6 +5,9 @@
  * real driver, and without the compiler.
  *
  * step(u32 *values, u32 *ran, u32 number, u32 work): each block moves its value one step on.
+ * meet(u32 *met, u32 *missed, u32 number, u32): each block counts itself and waits until `number`
+ * have; after MISSED_NS it counts as one that was left alone.
+ * crowd: a step, whose variant needs more shared memory than there is.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -56,6 +59,23 @@ static int run_guarded(const void *params, struct tally_cpu_block *block)
 	return 0;
 }
 
+#define MISSED_NS UINT64_C(2000000000)
+
+static int run_meet(const void *params, struct tally_cpu_block *block)
+{
+	const struct step *p = params; /* the guarded form's begin alike */
+	uint64_t end = tally_now() + MISSED_NS;
+
+	(void)block;
+	__atomic_fetch_add(p->values, 1, __ATOMIC_ACQ_REL);
+	while (__atomic_load_n(p->values, __ATOMIC_ACQUIRE) < p->number)
+		if (tally_now() > end) {
+			__atomic_fetch_add(p->ran, 1, __ATOMIC_RELAXED);
+			break;
+		}
+	return 0;
+}
+
 static int run_empty(const void *params, struct tally_cpu_block *block)
 {
 	(void)params, (void)block;
@@ -70,6 +90,29 @@ static const struct tally_cpu_param parameters[] = {
 	{offsetof(struct guarded_step, launch), sizeof(struct tally_launch)},
 };
 
+#define PLAIN(name_, run)                                                                          \
+	{                                                                                          \
+		.name = name_,                                                                     \
+		.param_count = 4,                                                                  \
+		.param_bytes = sizeof(struct step),                                                \
+		.params = parameters,                                                              \
+		.shared_align = 1,                                                                 \
+		.max_threads = 1024,                                                               \
+		.run_block = run,                                                                  \
+	}
+#define GUARDED(name_, run, shared)                                                                \
+	{                                                                                          \
+		.name = name_ "$slice_guard",                                                      \
+		.flags = TALLY_CPU_SLICE | TALLY_CPU_GUARD,                                        \
+		.param_count = 5,                                                                  \
+		.param_bytes = sizeof(struct guarded_step),                                        \
+		.params = parameters,                                                              \
+		.shared_align = 1,                                                                 \
+		.shared_bytes = shared,                                                            \
+		.max_threads = 1024,                                                               \
+		.run_block = run,                                                                  \
+	}
+
 static const struct tally_cpu_kernel kernels[] = {
 	{
 		.name = "empty",
@@ -77,25 +120,12 @@ static const struct tally_cpu_kernel kernels[] = {
 		.max_threads = 1024,
 		.run_block = run_empty,
 	},
-	{
-		.name = "step",
-		.param_count = 4,
-		.param_bytes = sizeof(struct step),
-		.params = parameters,
-		.shared_align = 1,
-		.max_threads = 1024,
-		.run_block = run_step,
-	},
-	{
-		.name = "step$slice_guard",
-		.flags = TALLY_CPU_SLICE | TALLY_CPU_GUARD,
-		.param_count = 5,
-		.param_bytes = sizeof(struct guarded_step),
-		.params = parameters,
-		.shared_align = 1,
-		.max_threads = 1024,
-		.run_block = run_guarded,
-	},
+	PLAIN("step", run_step),
+	GUARDED("step", run_guarded, 0),
+	PLAIN("meet", run_meet),
+	GUARDED("meet", run_meet, 0),
+	PLAIN("crowd", run_step),
+	GUARDED("crowd", run_guarded, 1 << 24),
 };
 
 __attribute__((visibility("default"))) extern const struct tally_cpu_module tally_cpu_module;

@@ -29,8 +29,7 @@ static int run_patched(const void *params, struct tally_cpu_block *block)
 
 	if (p->hi && (u < p->lo || u >= p->hi))
 		return 0;
-	if (p->hi && p->control &&
-	    !tally_guard_enter((struct tally_control *)(uintptr_t)p->control, u))
+	if (p->hi && p->control && !tally_guard_enter(p->control, u))
 		return 0;
 	for (end = tally_now() + p->work * UINT64_C(1000); tally_now() < end;)
 		;
@@ -56,7 +55,7 @@ static bool is_faulty(const char *fault)
 /* Whether block `u` is to run, as a kernel with that fault would have it. */
 static bool decide(const struct patched_trial *p, uint32_t u)
 {
-	struct tally_control *c = (struct tally_control *)(uintptr_t)p->control, quiet;
+	struct tally_control *c = tally_control_of(p->control), quiet;
 
 	if (!p->hi)
 		return !is_faulty("hi");
@@ -68,9 +67,9 @@ static bool decide(const struct patched_trial *p, uint32_t u)
 		quiet = *c;
 		quiet.hi = 0; /* so that nothing is said */
 		__atomic_fetch_or(&c->word, TALLY_WORD_STOP, __ATOMIC_ACQ_REL);
-		return tally_guard_enter(&quiet, u);
+		return tally_guard_enter((uintptr_t)&quiet, u);
 	}
-	return tally_guard_enter(c, u);
+	return tally_guard_enter(p->control, u);
 }
 
 static int run_trial(const void *params, struct tally_cpu_block *block)

@@ -57,27 +57,50 @@ static void assert_same(const struct twins *t)
 	assert_int_equal(t->mailbox[0], t->mailbox[1]);
 }
 
-/* Every order of a few blocks, the gate closing anywhere: the same answers, words and mailboxes. */
-static void guard_decides_as_the_reference(void **unused)
+/* Every order of a few blocks, the gate closing anywhere: the same answers, words and mailboxes.
+ * `whole`: TALLY_CONTROL_WHOLE or 0. */
+static void decide_as_the_reference(uint64_t whole)
 {
-	bool (*decide)(struct tally_control *, uint32_t) =
-		(void *)ir_jit_lookup(jit, "tally.guard.enter");
+	bool (*decide)(uint64_t, uint32_t) = (void *)ir_jit_lookup(jit, "tally.guard.enter");
+	unsigned ran = 0, skipped = 0;
 
 	for (unsigned n = 0; n < 20000; n++) {
 		uint32_t total = 1 + (uint32_t)ir_test_random() % 6;
 		uint32_t lo = (uint32_t)ir_test_random() % total;
+		bool first = false;
 		struct twins t;
 
 		start(&t, lo, total, 1 + n);
 		for (unsigned step = 0; step < 8; step++) {
 			uint32_t u = lo + (uint32_t)ir_test_random() % (total - lo);
+			bool runs;
 
 			t.gate |= ir_test_random() % 6 == 0;
-			assert_int_equal(decide(&t.control[0], u) & 1,
-					 tally_guard_enter(&t.control[1], u));
+			runs = tally_guard_enter((uintptr_t)&t.control[1] | whole, u);
+			assert_int_equal(decide((uintptr_t)&t.control[0] | whole, u) & 1, runs);
 			assert_same(&t);
+			if (!step)
+				first = runs;
+			if (whole)
+				assert_int_equal(runs, first);
 		}
+		ran += first;
+		skipped += !first;
+		if (whole && t.mailbox[0])
+			assert_int_equal(TALLY_MAILBOX_MAX(t.mailbox[0]), lo);
 	}
+	assert_true(ran > 1000 && skipped > 1000);
+}
+
+static void guard_decides_as_the_reference(void **unused)
+{
+	decide_as_the_reference(0);
+}
+
+/* All blocks, or none. */
+static void guard_of_a_whole_launch(void **unused)
+{
+	decide_as_the_reference(TALLY_CONTROL_WHOLE);
 }
 
 /* Claims, the gate closing anywhere; and what was claimed is exactly [lo, max of the mailbox). */
@@ -164,6 +187,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guard_decides_as_the_reference),
+		cmocka_unit_test(guard_of_a_whole_launch),
 		cmocka_unit_test(workers_claim_as_the_reference),
 		cmocka_unit_test(only_thread_zero_asks),
 		cmocka_unit_test(workers_meet_before_they_go_on),

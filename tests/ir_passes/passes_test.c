@@ -278,7 +278,7 @@ static const char machine[] =
 	"define i1 @tally.guard.enter(ptr %c, i32 %u) {\n %f = load ptr, ptr @ask\n"
 	" %v = call zeroext i1 %f(ptr %c, i32 %u)\n ret i1 %v }\n";
 
-static bool ask_guard(struct tally_control *control, uint32_t block)
+static bool ask_guard(uint64_t control, uint32_t block)
 {
 	return tally_guard_enter(control, block);
 }

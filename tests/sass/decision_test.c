@@ -109,8 +109,9 @@ static void start(uint32_t lo, uint32_t hi, uint32_t sequence)
 	params.hi = hi;
 }
 
-/* Blocks in any order, the gate closing anywhere: the same answers, words and mailboxes. */
-static void decides_as_the_reference(void **state)
+/* Blocks in any order, the gate closing anywhere: the same answers, words and mailboxes.
+ * `whole`: TALLY_CONTROL_WHOLE or 0. */
+static void decide_as_the_reference(uint64_t whole)
 {
 	unsigned stopped = 0;
 
@@ -118,13 +119,16 @@ static void decides_as_the_reference(void **state)
 		uint32_t hi = 1 + cpu_test_random() % 24, lo = cpu_test_random() % hi;
 
 		start(lo, hi, 1 + n);
+		params.control |= whole;
 		for (unsigned step = 0; step < 8; step++) {
 			uint32_t u = cpu_test_random() % 24;
 			bool inside = u >= lo && u < hi;
 
 			twins.gate |= cpu_test_random() % 6 == 0;
-			assert_int_equal(runs(u),
-					 inside && tally_guard_enter(&twins.control[1], u));
+			assert_int_equal(
+				runs(u),
+				inside &&
+					tally_guard_enter((uintptr_t)&twins.control[1] | whole, u));
 			assert_int_equal(twins.control[0].word, twins.control[1].word);
 			assert_int_equal(twins.broken[0], twins.broken[1]);
 			assert_int_equal(twins.mailbox[0], twins.mailbox[1]);
@@ -132,6 +136,17 @@ static void decides_as_the_reference(void **state)
 		stopped += twins.mailbox[0] != 0;
 	}
 	assert_true(stopped > ROUNDS / 10);
+}
+
+static void decides_as_the_reference(void **state)
+{
+	decide_as_the_reference(0);
+}
+
+/* All blocks, or none. */
+static void decides_for_whole_launches(void **state)
+{
+	decide_as_the_reference(TALLY_CONTROL_WHOLE);
 }
 
 /* hi = 0 runs everything, control = 0 the range: nobody is asked. */
@@ -153,6 +168,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(decides_as_the_reference),
+		cmocka_unit_test(decides_for_whole_launches),
 		cmocka_unit_test(runs_without_asking),
 	};
 

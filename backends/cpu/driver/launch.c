@@ -55,8 +55,7 @@ static bool rest_is_idle(const struct operation *operation, uint64_t next)
 
 	if (!range->control)
 		return false;
-	word = __atomic_load_n(&((const struct tally_control *)range->control)->word,
-			       __ATOMIC_ACQUIRE);
+	word = __atomic_load_n(&tally_control_of(range->control)->word, __ATOMIC_ACQUIRE);
 	uint64_t id = launch->cpu.kernel->flags & TALLY_CPU_SLICE ? range->lo + next : next;
 	return word >= TALLY_WORD_STOP && TALLY_WORD_MAX(word) <= id;
 }

@@ -79,7 +79,7 @@ static bool may_run(const struct tally_cpu_launch *launch, uint64_t linear)
 		return false;
 	if (!(kernel->flags & TALLY_CPU_GUARD) || !range.control)
 		return true;
-	return tally_guard_enter((struct tally_control *)(uintptr_t)range.control, (uint32_t)u);
+	return tally_guard_enter(range.control, (uint32_t)u);
 }
 
 static bool prepare_memory(struct tally_cpu_worker *worker, const struct tally_cpu_launch *launch)

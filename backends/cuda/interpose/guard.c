@@ -310,6 +310,8 @@ static bool launch_slice(struct tally_stream *s, const struct tally_plan *plan, 
 	    !fill_attributes(e, plan->attributes))
 		return false;
 	e->unit = unit;
+	/* Its blocks may wait for each other, in any order. */
+	e->whole = tally_one_wave(c->blocks, c->wave);
 	e->configuration = c;
 	e->level = plan->choice.level;
 	e->sample = plan->measure ? tally_sample_begin(s) : NULL;

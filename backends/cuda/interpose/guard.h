@@ -27,6 +27,7 @@ struct tally_logged {
 	struct tally_dimensions dimensions;
 	struct tally_launch launch; /* the last parameter; lo and hi count: */
 	unsigned unit;		    /* blocks of a cluster (of machine code), or 1 */
+	bool whole;		    /* all of its blocks run, or none: TALLY_CONTROL_WHOLE */
 	struct tally_attributes
 		*attributes; /* of machine code that has any; else NULL or count 0 */
 	uint32_t sequence;

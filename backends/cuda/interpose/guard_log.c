@@ -83,7 +83,8 @@ enum tally_enqueued tally_log_enqueue(struct tally_stream *s, uint64_t number, C
 	if (!++g->sequence)
 		g->sequence++; /* 0 in the mailbox means none */
 	e->sequence = g->sequence;
-	e->launch.control = g->controls + slot * sizeof(struct tally_control);
+	e->launch.control = (g->controls + slot * sizeof(struct tally_control)) |
+			    (e->whole ? TALLY_CONTROL_WHOLE : 0);
 	if (prepare(s) || write_control(s, slot, e))
 		return TALLY_BROKEN;
 	*result = launch(s, e);

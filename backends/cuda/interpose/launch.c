@@ -83,7 +83,7 @@ static bool stoppable(struct tally_stream *s, struct way *w)
 	const struct tally_configuration *c = plan->configuration;
 
 	/* Asked first: whatever runs whole here, others may be behind it. */
-	if (tally_waits_behind(s) || !c || w->barred || !c->splits)
+	if (tally_waits_behind(s) || !c || w->barred || !c->splits || c->crowded)
 		return false;
 	if (plan->choice.level == TALLY_LEVEL_GATE) {
 		if (!tally_kernel_stoppable(c->kernel)) {

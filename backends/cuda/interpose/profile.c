@@ -101,11 +101,11 @@ void tally_configurations_free(struct tally_kernel *k)
 	}
 }
 
-/* How many blocks of the kernel the device runs at the same time. */
-static uint64_t wave(struct tally_device *d, const struct tally_configuration *c)
+/* How many blocks of the kernel, or of its other form, the device runs at the same time; 0: the
+ * driver does not say. */
+static uint64_t wave(struct tally_device *d, const struct tally_configuration *c, void *kernel)
 {
 	int threads = (int)(c->at.block[0] * c->at.block[1] * c->at.block[2]), blocks = 0, sms = 0;
-	void *kernel = c->kernel->variant ? c->kernel->variant : atomic_load(&c->kernel->handle);
 
 	if (TALLY_DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, kernel, threads,
 								      c->at.shared) ||
@@ -113,6 +113,24 @@ static uint64_t wave(struct tally_device *d, const struct tally_configuration *c
 					       d->ordinal))
 		return 0;
 	return (uint64_t)blocks * (uint64_t)sms;
+}
+
+/* A grid that was made to be on the device as a whole may have one block too many once the kernel
+ * needs more registers: then its blocks could wait for one that never starts. */
+static void measure_wave(struct tally_device *d, struct tally_configuration *c)
+{
+	void *original = atomic_load(&c->kernel->handle), *form = c->kernel->variant;
+	uint64_t whole;
+
+	if (!form)
+		form = original;
+	if (c->waved == form)
+		return;
+	c->waved = form;
+	c->wave = whole = wave(d, c, form);
+	if (form != original)
+		whole = wave(d, c, original);
+	c->crowded = c->wave < c->blocks && c->blocks <= whole;
 }
 
 /* Which forms can be had. A kernel of machine code that nobody has patched yet counts as one that
@@ -143,13 +161,18 @@ static bool choose(struct tally_device *d, struct tally_configuration *c, bool s
 
 	tally_known_gather(&known, c->row, c->stored);
 	known.allowed = forms_of(c, &known, stoppable, patchable);
-	if (known.allowed != TALLY_LEVEL_BIT(TALLY_LEVEL_GATE) && !c->wave)
-		c->wave = wave(d, c);
+	if (known.allowed != TALLY_LEVEL_BIT(TALLY_LEVEL_GATE))
+		measure_wave(d, c);
 	known.wave = c->wave;
 	known.barred = barred;
+	if (c->crowded) {
+		known.allowed = TALLY_LEVEL_BIT(TALLY_LEVEL_GATE);
+		known.barred = TALLY_WHY_CROWDED;
+	}
 	known.current = before;
 	decision = tally_choose(&known, &options);
-	if (tally_process.config.level == TALLY_RUN_GUARD && (stoppable || patchable))
+	if (tally_process.config.level == TALLY_RUN_GUARD && (stoppable || patchable) &&
+	    !c->crowded)
 		decision.choice = (struct tally_choice){
 			c->kernel->opaque || patchable ? TALLY_LEVEL_OPAQUE : TALLY_LEVEL_GUARD,
 			TALLY_WHY_ASKED, 0};

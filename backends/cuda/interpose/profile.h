@@ -51,9 +51,11 @@ struct tally_configuration {
 	bool splits; /* the grid may be launched in one dimension */
 
 	_Atomic uint64_t launches;
-	_Atomic uint64_t choice;	  /* level | reason << 8 | slice << 32 */
-	_Atomic int kernel_state;	  /* what was known of the kernel when that was chosen */
-	uint64_t wave;			  /* blocks that run at the same time, 0: unknown */
+	_Atomic uint64_t choice;  /* level | reason << 8 | slice << 32 */
+	_Atomic int kernel_state; /* what was known of the kernel when that was chosen */
+	const void *waved;	  /* the form of the kernel that these are known of: */
+	uint64_t wave;		  /* blocks that run at the same time, 0: unknown */
+	bool crowded; /* they all would as they are, but not in the form that can be stopped */
 	struct tally_cost whole, guarded; /* a whole launch, in either form */
 };
 
