@@ -59,7 +59,7 @@ class House:
         pin = (lambda: os.sched_setaffinity(0, self.daemon_cpus)) if self.daemon_cpus else None
         command = [os.path.join(self.build, "bin", "tallyd"), "--foreground", "--idle-timeout", "0"]
         self.tallyd = subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=pin)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not self.serving():
             time.sleep(0.05)
 

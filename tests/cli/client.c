@@ -7,7 +7,9 @@
  * 128 blocks, 1 ms each, with 100 stops of 20 us. On stdin:
  *   + N                        adds N launches to both
  *   wait, end-of-trace         answers when somebody records, when nobody does any more
- *   EVENT STREAM KERNEL VALUE  records it (KERNEL 0: none); "active", "idle" tell the board, too
+ *   ping                       answers when all before it is done
+ *   EVENT STREAM KERNEL VALUE [TIMES]
+ *                              records it (KERNEL 0: none); "active", "idle" tell the board, too
  * $TEST_DEVICE: the device's UUID.
  */
 #include <inttypes.h>
@@ -43,17 +45,23 @@ static void add_kernel(const char *symbol, unsigned long launches)
 
 static void record(struct tally_client *client, const char *line)
 {
-	unsigned long value;
+	unsigned long value, times = 1;
 	unsigned stream, row;
 	char word[16];
 
-	if (sscanf(line, "%15s %u %u %lu", word, &stream, &row, &value) != 4)
+	if (sscanf(line, "%15s %u %u %lu %lu", word, &stream, &row, &value, &times) < 4)
 		return;
 	for (int kind = 0; kind < TALLY_TRACE_KINDS; kind++)
-		if (!strcmp(word, tally_event_word(kind)))
+		for (unsigned long i = 0; i < times && !strcmp(word, tally_event_word(kind)); i++)
 			tally_report_trace(report, kind, stream, row ? rows[row - 1] : NULL, value);
 	if (!strcmp(word, "active") || !strcmp(word, "idle"))
 		tally_client_set_active(client, *word == 'a');
+}
+
+static void answer(const char *word)
+{
+	puts(word);
+	fflush(stdout);
 }
 
 /* 8-4-4-4-12 hex digits, as `tally status --json` has them. */
@@ -105,8 +113,7 @@ int main(int argc, char **argv)
 	atomic_store(&slot->launches, launches);
 	atomic_store(&slot->stop_ns_last, 12000);
 	atomic_store(&slot->stop_ns_max, 34000);
-	puts("joined");
-	fflush(stdout);
+	answer("joined");
 	/* Until the other end of stdin closes. */
 	while (fgets(line, sizeof line, stdin)) {
 		if (sscanf(line, "+ %lu", &launches) == 1) {
@@ -117,16 +124,16 @@ int main(int argc, char **argv)
 		} else if (!strcmp(line, "wait\n")) {
 			while (!tally_report_tracing(report))
 				usleep(1000);
-			puts("traced");
-			fflush(stdout);
+			answer("traced");
+		} else if (!strcmp(line, "ping\n")) {
+			answer("pong");
 		} else if (!strcmp(line, "end-of-trace\n")) {
 			/* It ends with the first event after its time. */
 			while (tally_report_tracing(report)) {
 				tally_report_trace(report, TALLY_TRACE_COPY, 1, NULL, 0);
 				usleep(10000);
 			}
-			puts("untraced");
-			fflush(stdout);
+			answer("untraced");
 		} else {
 			record(client, line);
 		}

@@ -22,13 +22,14 @@ dead() { ! kill -0 "$1" 2>/dev/null || grep -q '^State:.*Z' "/proc/$1/status" 2>
 # Kills PID at once and waits until it is dead: until then a daemon serves, on a busy machine for a while.
 kill_dead() {
     kill -9 "$1"
-    until_true 20 dead "$1"
+    until_true dead "$1"
 }
 
 finish() {
     local status=$? pid
     pid=$(daemon_pid 2>/dev/null)
     [ -z "$pid" ] || kill -9 "$pid" 2>/dev/null
+    [ -z "${holder:-}" ] || kill -9 "$holder" 2>/dev/null
     rm -rf "$work"
     exit $status
 }
@@ -62,15 +63,30 @@ same() {
     [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""
 }
 
-# until SECONDS COMMAND...: waits until the command succeeds.
+# until_true COMMAND...: waits until the command succeeds, for as long as a busy machine may look elsewhere.
 until_true() {
-    local end=$(($(date +%s%N) / 1000000 + $1 * 1000))
-    shift
+    local end=$((SECONDS + 60))
     until "$@"; do
-        [ $(($(date +%s%N) / 1000000)) -lt $end ] || fail "never: $*"
+        [ $SECONDS -lt $end ] || fail "never: $*"
         sleep 0.02
     done
 }
+
+# hold IDLE: a tallyd that ends after IDLE seconds without programs, and a program that keeps it until release.
+hold() {
+    [ -p "$work/nothing" ] || mkfifo "$work/nothing"
+    while :; do
+        "$bin/tallyd" --idle-timeout "$1" || fail "tallyd does not start"
+        : >"$work/holder"
+        "$TALLY_BUILD/tests/tally_test_client" 0 holder idle <>"$work/nothing" >"$work/holder" 2>&1 &
+        holder=$!
+        disown $holder # nobody who waits for all waits for it
+        until grep -q joined "$work/holder" || dead $holder; do sleep 0.02; done
+        # On a busy machine tallyd may have been alone for too long: then another one.
+        ! grep -q joined "$work/holder" || return 0
+    done
+}
+release() { kill $holder; }
 
 # json EXPRESSION: of `tally status --json --why`, which must be valid; d is the object.
 json() {

@@ -42,7 +42,7 @@ if [ -e /tmp/nvidia-mps/control ]; then
 fi
 
 # auto starts one, with nothing of the program's in its environment; the next one uses it.
-serve 2
+hold 2
 run 0 "$tally" run --device cuda -- sh -c "$show"
 same "$out" "$own|$work/s/mps/logs|1"
 alive "$own" || fail "no MPS was started"
@@ -58,8 +58,9 @@ wait
 for i in 1 2 3 4 5; do same "$(cat "$work/many$i")" "$own|$work/s/mps/logs|1"; done
 same "$(starts)" 1
 # With the last program it goes, and then tallyd.
-until_true 30 gone "$own"
-until_true 30 no_daemon
+release
+until_true gone "$own"
+until_true no_daemon
 grep -q "^quit $own" "$FAKE_MPS/log" || fail "it was not asked to quit"
 
 # A tallyd that is killed leaves it to the next one, also while a program runs.
@@ -68,7 +69,7 @@ mkfifo "$work/hold"
 "$tally" run --device cuda -- sh -c "echo up; read -r line" <"$work/hold" >"$work/held" 2>/dev/null &
 holder=$!
 exec 7>"$work/hold"
-until_true 20 grep -q up "$work/held"
+until_true grep -q up "$work/held"
 kill_dead "$(daemon_pid)"
 alive "$own" || fail "it went with tallyd"
 run 0 "$tally" run --device cuda -- sh -c "$show"
@@ -79,38 +80,40 @@ serve 2
 same "$(starts)" 2
 exec 7>&-
 wait $holder
-until_true 30 gone "$own"
-until_true 30 no_daemon
+until_true gone "$own"
+until_true no_daemon
 
 # Somebody whom Tally does not know uses it: it stays, and so does tallyd.
-serve 1
+hold 1
 run 0 "$tally" run --device cuda -- true
 echo 4711 >"$own/servers"
 echo 4712 >"$own/clients"
+release
 sleep 4
 alive "$own" || fail "stopped under a client"
 [ -n "$(daemon_pid)" ] || fail "tallyd left it behind"
 rm "$own/clients"
-until_true 30 gone "$own"
-until_true 30 no_daemon
+until_true gone "$own"
+until_true no_daemon
 
 # Asked to end, tallyd stops it when nobody is there, and leaves it where somebody is.
 serve 0
 run 0 "$tally" run --device cuda -- true
 kill "$(daemon_pid)"
-until_true 30 gone "$own"
-until_true 30 no_daemon
+until_true gone "$own"
+until_true no_daemon
 
 # The files of one that was killed are not taken for it.
-serve 2
+hold 2
 run 0 "$tally" run --device cuda -- true
 kill_dead "$(cat "$own/nvidia-cuda-mps-control.pid")"
 before=$(starts)
 run 0 "$tally" run --device cuda -- sh -c "$show"
 has "$out" "$own|"
 same "$(starts)" $((before + 1))
-until_true 30 gone "$own"
-until_true 30 no_daemon
+release
+until_true gone "$own"
+until_true no_daemon
 
 # The user's own: used, never touched; where none answers it is the user's business, or an error.
 theirs=$work/theirs
@@ -120,7 +123,7 @@ export CUDA_MPS_PIPE_DIRECTORY=$theirs
 serve 1
 run 0 "$tally" run --device cuda --mps on -- sh -c "$show"
 same "$out" "$theirs||1"
-until_true 30 no_daemon
+until_true no_daemon
 alive "$theirs" || fail "the user's MPS was stopped"
 [ ! -e "$own/control" ] || fail "another one was started"
 CUDA_MPS_CLIENT_PRIORITY=0 run 0 "$tally" run --device cuda -- sh -c "$show"

@@ -33,14 +33,14 @@ mkfifo "$work/hold"
 "$client" 0 trainer active 5 _Z4gemmPfi plain <"$work/hold" >"$work/client" &
 pid=$!
 exec 7>"$work/hold"
-until_true 10 grep -q joined "$work/client"
+until_true grep -q joined "$work/client"
 for which in trainer $pid; do
     same "$(of 'd["program"]["name"], d["program"]["pid"]' --program $which)" "('trainer', $pid)"
     same "$(of "$launches" --program $which)" 100
 done
 run 0 "$tally" profile --program trainer
 has "$out" "trainer (pid $pid): stops us p50/p99"
-until_true 20 kept 100
+until_true kept 100
 
 # Killed: nothing is lost, and its report is there for a while.
 kill -9 $pid
@@ -79,7 +79,7 @@ same "$(of 'len(d["devices"])' --device 'TEST')" 1
 
 # A second run adds to it.
 "$client" 0 again idle 1 plain </dev/null >/dev/null
-until_true 20 kept 110
+until_true kept 110
 
 # Forgotten.
 run 0 "$tally" profile --reset --device other
@@ -91,8 +91,8 @@ kept 0 || fail "not forgotten"
 
 # What is no store says so; forgetting puts it aside.
 kill "$(daemon_pid)"
-until_true 5 test ! -e "$TALLY_SOCKET"
-until_true 10 test ! -e "$work/cache/profiles.db-wal"
+until_true test ! -e "$TALLY_SOCKET"
+until_true test ! -e "$work/cache/profiles.db-wal"
 echo "not a database at all, but long enough to be read as one" >"$work/cache/profiles.db"
 run 1 "$tally" profile
 has "$err" "no store of this version"

@@ -35,6 +35,8 @@ class Screen:
 
     def size(self, columns, rows):
         self.columns, self.rows = columns, rows
+        # What is under way may be of the size before: what does not fit is no fault until a frame has fitted.
+        self.fits, self.overflowed = False, True
         self.lines, self.x, self.y = [""] * rows, 0, 0
         self.styles, self.style = [""] * rows, ""
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
@@ -64,7 +66,11 @@ class Screen:
         assert "".join(pieces) == text, f"not understood: {text!r}"
         for piece in pieces:
             if piece == "\x1b[H":
+                self.fits |= not self.overflowed
+                self.overflowed = False
                 self.x = self.y = 0
+            elif self.overflowed:
+                pass
             elif piece == "\x1b[K":
                 self.lines[self.y] = self.lines[self.y][: self.x]
             elif re.fullmatch(r"\x1b\[[0-9;]*m", piece):
@@ -75,17 +81,23 @@ class Screen:
                 self.x = 0
             elif piece == "\n":
                 self.y += 1
-                assert self.y < self.rows, "the screen scrolled"
+                self.overflow(self.y >= self.rows, "the screen scrolled")
             else:
                 assert piece >= " ", repr(piece)
                 if not self.x:
                     self.styles[self.y] = self.style  # one for each line is all that there is
+                self.overflow(self.x >= self.columns, f"too long a line: {self.lines[self.y]!r}")
+                if self.overflowed:
+                    continue
                 line = self.lines[self.y].ljust(self.x)
                 self.lines[self.y] = line[: self.x] + piece + line[self.x + 1 :]
                 self.x += 1
-                assert self.x <= self.columns, f"too long a line: {self.lines[self.y]!r}"
 
-    def wait(self, what, seconds=20):
+    def overflow(self, happens, how):
+        assert not (happens and self.fits), how
+        self.overflowed |= happens
+
+    def wait(self, what, seconds=60):
         """Until what(screen) is true: a function, or a text that has to be there, wrapped or not."""
         test = what if callable(what) else lambda s: what in " ".join(s.text().split())
         end = time.monotonic() + seconds
@@ -101,7 +113,7 @@ class Screen:
         self.wait(lambda s: s.raw.count(ENTER) == s.raw.count(LEAVE))
         return termios.tcgetattr(self.slave) == self.before and self.raw.endswith(LEAVE)
 
-    def status(self, seconds=20):
+    def status(self, seconds=60):
         """Its exit status, or minus the signal that ended it."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:

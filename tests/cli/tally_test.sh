@@ -52,7 +52,7 @@ run 143 "$tally" run $cuda -- sh -c 'kill -TERM $$'
 "$tally" run $cuda -- sh -c 'trap "exit 5" USR1; echo ready; while :; do sleep 0.02; done' \
     >"$work/ready" 2>/dev/null &
 pid=$!
-until_true 5 grep -q ready "$work/ready"
+until_true grep -q ready "$work/ready"
 same "$(cat /proc/$pid/comm)" sh
 kill -USR1 $pid
 wait $pid
@@ -111,12 +111,12 @@ run 1 "$work/with space/bin/tally" run $cuda -- true
 has "$err" "LD_PRELOAD cannot hold the path"
 
 # run starts the daemon, which keeps no pipe of ours open (this substitution would never end).
-kill -9 "$(daemon_pid)"
+kill_dead "$(daemon_pid)"
 same "$("$tally" run $cuda -- echo done 2>&1 | tail -1)" done
 [ -n "$(daemon_pid)" ] || fail "run started no daemon"
 
 # Many at once on a fresh socket: all run, one daemon.
-kill -9 "$(daemon_pid)"
+kill_dead "$(daemon_pid)"
 for i in $(seq 12); do
     "$tally" run $cuda -- sh -c 'exit 3' 2>"$work/many.$i" &
     pids[i]=$!
@@ -151,11 +151,11 @@ has "$err" "is open to others (mode 1777): put the socket into a folder of your 
 mkfifo "$work/high" "$work/low"
 "$TALLY_BUILD/tests/tally_test_client" 100 $'serv"er\xff' active 77 <"$work/high" >"$work/1" &
 exec 7>"$work/high"
-until_true 5 grep -q joined "$work/1"
+until_true grep -q joined "$work/1"
 "$TALLY_BUILD/tests/tally_test_client" 0 trainer active 5 <"$work/low" >"$work/2" 7>&- &
 low=$!
 exec 8>"$work/low"
-until_true 5 grep -q joined "$work/2"
+until_true grep -q joined "$work/2"
 same "$(json 'len(d["programs"])')" 2
 same "$(json '[(p["priority"], p["state"], p["active"], p["launches"]) for p in d["programs"]]')" \
     "[(100, 'running', True, 77), (0, 'held', True, 5)]"
@@ -175,7 +175,7 @@ has "$out" "12/34"
 mkfifo "$work/third"
 "$TALLY_BUILD/tests/tally_test_client" 50 teller idle 5 '_Z6vectorPKfiPf' '_ZN1a4tailIiEEvv' <"$work/third" >"$work/3" 7>&- 8>&- &
 exec 9>"$work/third"
-until_true 5 grep -q joined "$work/3"
+until_true grep -q joined "$work/3"
 run 0 "$tally" status --why
 has "$out" "vector <<<64x2x1, 256x1x1>>> runs as sliced 128: the fastest form that stops within the bound; 50 launches of 1.0 ms, stops in"
 has "$out" "a::tail<int> <<<"
@@ -184,13 +184,13 @@ same "$(json '[(k["name"], k["symbol"], k["grid"], k["runs_as"], k["level"], k["
     "('vector', '_Z6vectorPKfiPf', [64, 2, 1], 'sliced 128', 'slice', 128, 'fastest', 50, 1000000)"
 same "$(json '[15000 < p["stop_latency_p99_ns"] < 25000 and p["counters"]["gate_waits"] for p in d["programs"] if p["name"] == "teller"]')" "[0]"
 exec 9>&-
-until_true 5 eval 'test "$(json "len(d[\"programs\"])")" = 2'
+until_true eval 'test "$(json "len(d[\"programs\"])")" = 2'
 kill -9 $low
-until_true 5 eval 'test "$(json "len(d[\"programs\"])")" = 1'
+until_true eval 'test "$(json "len(d[\"programs\"])")" = 1'
 same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]][-1]')" "('trainer', $low, 5)"
 exec 7>&- 8>&-
 wait
-until_true 5 eval 'test "$(json "len(d[\"finished\"])")" = 3'
+until_true eval 'test "$(json "len(d[\"finished\"])")" = 3'
 run 0 "$tally" status
 has "$out" "no program uses a device now"
 has "$out" "FINISHED"
@@ -205,7 +205,7 @@ mkfifo "$work/named"
 strange=$'\033[2Jx\r\u009b2Jy\007'
 "$TALLY_BUILD/tests/tally_test_client" 3 "$strange" active 5 "$strange" <"$work/named" >"$work/4" &
 exec 7>"$work/named"
-until_true 10 grep -q joined "$work/4"
+until_true grep -q joined "$work/4"
 for command in "status --why" "status --json" profile "profile --json" "top --batch -n 1"; do
     run 0 "$tally" $command
     LC_ALL=C grep -aP '[\x00-\x09\x0b-\x1f\x7f]|\xc2[\x80-\x9f]' "$work/out" && fail "$command passes orders on"

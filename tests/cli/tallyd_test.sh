@@ -26,7 +26,7 @@ same "$(stat -c %a "$work/s")" 700
 
 # SIGTERM: ends, and takes its socket along.
 kill -TERM "$pid"
-until_true 5 dead "$pid"
+until_true dead "$pid"
 [ ! -e "$TALLY_SOCKET" ] || fail "the socket stayed"
 
 # kill -9: the socket stays, and the next one replaces it.
@@ -41,10 +41,10 @@ pid=$(daemon_pid)
 
 # A cleaner that removes the socket does not make it unreachable for long.
 rm "$TALLY_SOCKET"
-until_true 5 test -S "$TALLY_SOCKET"
+until_true test -S "$TALLY_SOCKET"
 same "$(daemon_pid)" "$pid"
 kill -TERM "$pid"
-until_true 5 dead "$pid"
+until_true dead "$pid"
 
 # Somebody removed the whole folder, lock and all, and a new daemon serves: the old one sees that it was
 # replaced, and leaves the new socket alone.
@@ -54,46 +54,47 @@ rm -r "$work/s"
 run 0 "$bin/tallyd" --idle-timeout 30
 pid=$(daemon_pid)
 [ "$pid" != "$old" ] || fail "the old daemon still serves"
-until_true 5 dead "$old"
+until_true dead "$old"
 same "$(daemon_pid)" "$pid"
 kill -TERM "$pid"
-until_true 5 dead "$pid"
+until_true dead "$pid"
 
 # A log that grew too long starts anew.
 run 0 "$bin/tallyd" --idle-timeout 30
 pid=$(daemon_pid)
 head -c 1100000 /dev/zero >>"$work/s/tallyd.log"
 kill -TERM "$pid"
-until_true 5 dead "$pid"
+until_true dead "$pid"
 [ "$(stat -c %s "$work/s/tallyd.log")" -lt 10000 ] || fail "the log was not cut"
 
 # Idle: ends by itself, but not while a program is there.
-run 0 "$bin/tallyd" --idle-timeout 1
-mkfifo "$work/hold"
-"$TALLY_BUILD/tests/tally_test_client" 0 held idle <"$work/hold" >"$work/client" &
-exec 7>"$work/hold"
-until_true 5 grep -q joined "$work/client"
+hold 1
 pid=$(daemon_pid)
 sleep 2
 same "$(daemon_pid)" "$pid"
-exec 7>&-
-until_true 5 dead "$pid"
+release
+until_true dead "$pid"
 [ ! -e "$TALLY_SOCKET" ] || fail "the socket stayed"
 has "$(tail -1 "$work/s/tallyd.log")" "idle: ending"
 
 # `tally run` keeps it for a program that has not joined yet.
-run 0 "$bin/tallyd" --idle-timeout 3
+hold 2
 pid=$(daemon_pid)
-"$bin/tally" run --device cuda -- sleep 5 2>/dev/null &
+mkfifo "$work/running"
+"$bin/tally" run --device cuda -- sh -c 'echo up; read -r line' <"$work/running" >"$work/up" 2>/dev/null &
+exec 7>"$work/running"
+until_true grep -q up "$work/up"
+release
 sleep 4
 same "$(daemon_pid)" "$pid"
+exec 7>&-
 wait
-until_true 5 dead "$pid"
+until_true dead "$pid"
 
 # In the foreground it logs to the terminal and ends on Ctrl-C.
 "$bin/tallyd" --foreground --idle-timeout 0 2>"$work/log" &
 pid=$!
-until_true 5 grep -q serving "$work/log"
+until_true grep -q serving "$work/log"
 kill -INT $pid
 wait $pid || fail "Ctrl-C: status $?"
 
@@ -130,4 +131,4 @@ for bad in "--nonsense" "--idle-timeout x" "--idle-timeout -1" "--idle-timeout" 
     same "$(printf '%s\n' "$err" | wc -l)" 1
     has "$err" "tallyd: error: "
 done
-until_true 5 gone
+until_true gone
