@@ -328,8 +328,19 @@ define float @tally.approx.rcp.f32(float %x) {
   ret float %r
 }
 
+declare float @llvm.fabs.f32(float)
+declare float @llvm.copysign.f32(float, float)
+
+; Divisors above 2^126 give a zero of the quotient's sign, and NaN for an infinite dividend (PTX ISA 9.7.3.8).
 define float @tally.approx.div.f32(float %a, float %b) {
-  %r = fdiv float %a, %b
+  %q = fdiv float %a, %b
+  %size = call float @llvm.fabs.f32(float %b)
+  %above = fcmp ogt float %size, 0x47D0000000000000
+  %finite = fcmp one float %size, 0x7FF0000000000000
+  %large = and i1 %above, %finite
+  %zero = call float @llvm.copysign.f32(float 0.0, float %b)
+  %none = fmul float %a, %zero
+  %r = select i1 %large, float %none, float %q
   ret float %r
 }
 
@@ -374,7 +385,7 @@ define float @tally.approx.tanh.f32(float %x) {
   ret float %r
 }
 
-; A denormal becomes a zero of its sign; so do the results of the .ftz.f64 forms.
+; A denormal becomes a zero of its sign.
 define double @tally.library.ftz.f64(double %x) {
   %bits = bitcast double %x to i64
   %exponent = and i64 %bits, 9218868437227405312
@@ -385,18 +396,38 @@ define double @tally.library.ftz.f64(double %x) {
   ret double %f
 }
 
+; The upper word of a double alone, the lower one 0: what the .approx.ftz.f64 forms read and write (PTX ISA 9.7.3.14).
+define double @tally.library.upper.f64(double %x) {
+  %bits = bitcast double %x to i64
+  %upper = and i64 %bits, -4294967296
+  %f = bitcast i64 %upper to double
+  ret double %f
+}
+
+; Their result: without denormals, and with one NaN, 0x7fffffff00000000.
+define double @tally.library.approx.f64(double %x) {
+  %some = call double @tally.library.ftz.f64(double %x)
+  %upper = call double @tally.library.upper.f64(double %some)
+  %nan = fcmp uno double %x, 0.0
+  %r = select i1 %nan, double 0x7FFFFFFF00000000, double %upper
+  ret double %r
+}
+
 define double @tally.approx.rcp.ftz.f64(double %x) {
-  %in = call double @tally.library.ftz.f64(double %x)
+  %upper = call double @tally.library.upper.f64(double %x)
+  %in = call double @tally.library.ftz.f64(double %upper)
   %q = fdiv double 1.0, %in
-  %r = call double @tally.library.ftz.f64(double %q)
+  %r = call double @tally.library.approx.f64(double %q)
   ret double %r
 }
 
 define double @tally.approx.rsqrt.ftz.f64(double %x) {
-  %in = call double @tally.library.ftz.f64(double %x)
+  %upper = call double @tally.library.upper.f64(double %x)
+  %in = call double @tally.library.ftz.f64(double %upper)
   %s = call double @llvm.sqrt.f64(double %in)
   %q = fdiv double 1.0, %s
-  ret double %q
+  %r = call double @tally.library.approx.f64(double %q)
+  ret double %r
 }
 
 define float @tally.ftz.f32(float %x) {
@@ -411,7 +442,6 @@ define float @tally.ftz.f32(float %x) {
 
 ; ---------------------------------------------------------------- maths that LLVM has
 
-declare float @llvm.fabs.f32(float)
 define float @tally.math.fabs.f32(float %a) {
   %r = call float @llvm.fabs.f32(float %a)
   ret float %r
@@ -505,7 +535,6 @@ define double @tally.math.sqrt.f64(double %a) {
   ret double %r
 }
 
-declare float @llvm.copysign.f32(float, float)
 define float @tally.math.copysign.f32(float %a, float %b) {
   %r = call float @llvm.copysign.f32(float %a, float %b)
   ret float %r

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Statements of PTX functions (PTX ISA 4.3, 4.5, 7): instructions, labels, scopes, operands. */
+#include <stdio.h>
 #include <string.h>
 
 #include "frontend/ptx/instruction.h"
@@ -35,6 +36,35 @@ static bool offset(struct ptx_parser *p, struct ptx_operand *o)
 	return true;
 }
 
+/*
+ * array[4], array[%r1], array[%r1+4] (PTX ISA 6.4.2): elements of the type that the array is
+ * declared of, whatever its dimensions. ptxas counts them in 32 bits.
+ */
+static bool array_element(struct ptx_parser *p, struct ptx_operand *o)
+{
+	unsigned size = ptx_type_bits(o->symbol->type) / 8;
+	struct ptx_constant c = {0};
+
+	ptx_next(&p->lexer);
+	o->indexed = true;
+	if (p->lexer.token.kind != PTX_NAME) {
+		if (!ptx_constant(p, &c))
+			return false;
+	} else {
+		struct ptx_operand *index = ptx_operand(p);
+
+		if (!index)
+			return false;
+		c.bits = index->bits;
+		index->bits = 0;
+		o->index = index;
+	}
+	if (c.is_real)
+		return ptx_syntax(&p->lexer, "an array's element is counted in integers");
+	o->bits = c.bits * size;
+	return ptx_expect(p, ']');
+}
+
 /* %r1.b3210, %r1.h1: which parts of a register (video instructions). */
 static bool selector(struct ptx_parser *p, struct ptx_operand *o)
 {
@@ -66,17 +96,23 @@ static bool element(struct ptx_parser *p, struct ptx_operand *o, const char *vec
 	return o->symbol || ptx_syntax(&p->lexer, "'%s' has no element '%c'", vector, c);
 }
 
+/* .r .g .b .a are .x .y .z .w (PTX ISA 6.4.3). */
+static char element_name(char c)
+{
+	static const char rgba[] = "rgba";
+	const char *which = c ? strchr(rgba, c) : NULL;
+
+	return which ? "xyzw"[which - rgba] : c;
+}
+
 /* A vector register is all its elements, or the one that .x .y .z .w or .r .g .b .a name. */
 static bool vector_register(struct ptx_parser *p, struct ptx_operand *o)
 {
-	static const char rgba[] = "rgba", xyzw[] = "xyzw";
 	const struct ptx_token *t = &p->lexer.token;
 	struct ptx_operand **link = &o->first;
-	const char *which;
 
 	if (t->kind == PTX_DOT && t->adjacent && t->length == 1) {
-		which = strchr(rgba, *t->text);
-		if (!element(p, o, o->name, which ? xyzw[which - rgba] : *t->text))
+		if (!element(p, o, o->name, element_name(*t->text)))
 			return false;
 		ptx_next(&p->lexer);
 		return true;
@@ -84,7 +120,7 @@ static bool vector_register(struct ptx_parser *p, struct ptx_operand *o)
 	for (unsigned i = 0; i < o->symbol->vector; i++, link = &(*link)->next) {
 		struct ptx_operand *e = *link = ptx_new(p, sizeof *e);
 
-		if (!e || !element(p, e, o->name, xyzw[i]))
+		if (!e || !element(p, e, o->name, "xyzw"[i]))
 			return false;
 		e->line = o->line;
 		e->column = o->column;
@@ -111,7 +147,7 @@ static bool name(struct ptx_parser *p, struct ptx_operand *o)
 			return false;
 		memcpy(whole, o->name, length);
 		whole[length] = '.';
-		whole[length + 1] = *p->lexer.token.text;
+		whole[length + 1] = element_name(*p->lexer.token.text);
 		o->name = whole;
 		o->symbol = NULL;
 		ptx_next(&p->lexer);
@@ -167,20 +203,38 @@ static bool minus_register(struct ptx_parser *p)
 	return false;
 }
 
+/* !%p1: before a number it is the constant expression's. */
+static bool not_register(struct ptx_parser *p)
+{
+	struct ptx_lexer saved = p->lexer;
+
+	if (!ptx_accept(p, '!'))
+		return false;
+	if (p->lexer.token.kind == PTX_NAME)
+		return true;
+	p->lexer = saved;
+	return false;
+}
+
 static bool operand(struct ptx_parser *p, struct ptx_operand *o)
 {
 	const struct ptx_token *t = &p->lexer.token;
 
-	if (ptx_accept(p, '!') || minus_register(p))
+	if (not_register(p) || minus_register(p))
 		o->negated = true;
 	if (t->kind == PTX_NAME && t->length == 1 && *t->text == '_') {
 		o->kind = PTX_O_SINK;
 		ptx_next(&p->lexer);
 		return true;
 	}
-	if (t->kind == PTX_NAME) {
+	if (t->kind == PTX_NAME && !ptx_is_warp_size(p)) {
 		o->kind = PTX_O_NAME;
-		return name(p, o) && (o->kind == PTX_O_VECTOR || offset(p, o));
+		if (!name(p, o))
+			return false;
+		if (ptx_is_punct(p, '[') && o->symbol && o->symbol->kind == PTX_VARIABLE &&
+		    o->symbol->space != PTX_REG)
+			return array_element(p, o);
+		return o->kind == PTX_O_VECTOR || offset(p, o);
 	}
 	if (ptx_is_punct(p, '{')) {
 		o->kind = PTX_O_VECTOR;
@@ -192,8 +246,8 @@ static bool operand(struct ptx_parser *p, struct ptx_operand *o)
 	}
 	if (ptx_is_punct(p, '['))
 		return memory(p, o);
-	if (t->kind == PTX_INT || t->kind == PTX_FLOAT || ptx_is_punct(p, '-') ||
-	    ptx_is_punct(p, '+') || ptx_is_punct(p, '~') || ptx_is_punct(p, '('))
+	if (t->kind == PTX_INT || t->kind == PTX_FLOAT || t->kind == PTX_NAME ||
+	    (t->kind == PTX_PUNCT && t->punct < 0x80 && strchr("-+~!(", t->punct)))
 		return number(p, o);
 	return ptx_unexpected(p, "an operand");
 }
@@ -330,36 +384,63 @@ static bool guarded(struct ptx_parser *p)
 	return name(p, guard) && instruction(p, guard);
 }
 
+/* One more target of the list: a label of this function, or a function that is declared. */
+static bool add_target(struct ptx_parser *p, struct ptx_symbol *list, bool labels, const char *text,
+		       size_t length)
+{
+	const struct ptx_token *t = &p->lexer.token;
+	struct ptx_symbol *target = labels ? find_label(p, text, length, t->line, t->column)
+					   : ptx_find(p->module, text, length);
+	unsigned n = list->targets;
+
+	if (!target && labels)
+		return false;
+	if (!target || (!labels && target->kind != PTX_FUNCTION))
+		return ptx_syntax(&p->lexer, "'%.*s' is no function", (int)length, text);
+	if (!(n & (n - 1))) { /* as long as a power of two is: double it */
+		struct ptx_symbol **more = ptx_new(p, (n ? 2 * n : 1) * sizeof *more);
+		if (!more)
+			return false;
+		if (n)
+			memcpy(more, list->target, n * sizeof *more);
+		list->target = more;
+	}
+	list->target[list->targets++] = target;
+	return true;
+}
+
+/* N<3>: N0, N1, N2. */
+static bool add_targets(struct ptx_parser *p, struct ptx_symbol *list, bool labels,
+			const char *prefix)
+{
+	size_t length = strlen(prefix);
+	char *text = ptx_new(p, length + 16);
+	uint64_t n;
+
+	if (!text || !ptx_unsigned_range(p, &n))
+		return false;
+	for (uint64_t i = 0; i < n; i++)
+		if (!add_target(p, list, labels, text,
+				(size_t)snprintf(text, length + 16, "%s%u", prefix, (unsigned)i)))
+			return false;
+	return true;
+}
+
 /* .branchtargets a, b; .calltargets f, g; */
 static bool targets(struct ptx_parser *p, struct ptx_symbol *s, bool labels)
 {
-	unsigned capacity = 0;
-
 	s->kind = PTX_TARGETS;
 	do {
+		const char *text;
+
 		ptx_next(&p->lexer);
 		if (p->lexer.token.kind != PTX_NAME)
 			return ptx_unexpected(p, "a label");
-		if (s->targets == capacity) {
-			capacity = capacity ? capacity * 2 : 8;
-			struct ptx_symbol **more = ptx_new(p, capacity * sizeof *more);
-			if (!more)
-				return false;
-			if (s->targets)
-				memcpy(more, s->target, s->targets * sizeof *more);
-			s->target = more;
-		}
-		const struct ptx_token *t = &p->lexer.token;
-		struct ptx_symbol *target =
-			labels ? find_label(p, t->text, t->length, t->line, t->column)
-			       : ptx_find(p->module, t->text, t->length);
-		if (!target && labels)
+		if (!(text = ptx_take_text(p)))
 			return false;
-		if (!target || (!labels && target->kind != PTX_FUNCTION))
-			return ptx_syntax(&p->lexer, "'%.*s' is no function", (int)t->length,
-					  t->text);
-		s->target[s->targets++] = target;
-		ptx_next(&p->lexer);
+		if (ptx_is_punct(p, '<') ? !add_targets(p, s, labels, text)
+					 : !add_target(p, s, labels, text, strlen(text)))
+			return false;
 	} while (ptx_is_punct(p, ','));
 	return ptx_expect(p, ';');
 }

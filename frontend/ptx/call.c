@@ -253,10 +253,16 @@ static bool call_direct(struct ptx_lift *l, const struct ptx_statement *s, const
 	return call_function(l, s, c, f, symbol->value);
 }
 
-/* What an indirect call takes and gives: its prototype, or any of the functions that it may reach.
- */
-static const struct ptx_function *shape_of(const struct ptx_symbol *s)
+/* What an indirect call takes and gives: its prototype, or any of the functions that it may reach
+ * (a list of .calltargets, or the table that holds their addresses). */
+static const struct ptx_function *shape_of(struct ptx_lift *l, const struct ptx_symbol *s)
 {
+	const struct ptx_value *v = s && s->kind == PTX_VARIABLE ? s->initialiser : NULL;
+
+	if (v && v->kind == PTX_V_LIST)
+		v = v->first;
+	if (v && v->kind == PTX_V_ADDRESS)
+		s = ptx_find(l->ptx, v->name, strlen(v->name));
 	if (s && s->kind == PTX_TARGETS && s->targets)
 		s = s->target[0];
 	return s && (s->kind == PTX_PROTOTYPE || s->kind == PTX_FUNCTION) ? s->function : NULL;
@@ -286,8 +292,10 @@ bool ptx_lower_call(struct ptx_lift *l, const struct ptx_statement *s)
 		return call_direct(l, s, &c);
 	if (symbol->kind != PTX_VARIABLE || symbol->space != PTX_REG)
 		return ptx_fail(l, s, "'%s' is no function", c.callee->name);
-	shape = c.prototype ? shape_of(c.prototype->symbol) : NULL;
+	shape = c.prototype ? shape_of(l, c.prototype->symbol) : NULL;
 	if (!shape)
-		return ptx_fail(l, s, "an indirect call needs a .callprototype or .calltargets");
+		return ptx_fail(l, s,
+				"an indirect call needs a .callprototype, .calltargets or a table "
+				"of functions");
 	return call_function(l, s, &c, shape, as_pointer(l, ptx_value(l, s, c.callee, PTX_b64)));
 }

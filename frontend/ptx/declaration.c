@@ -89,6 +89,9 @@ static bool type_part(struct ptx_parser *p, struct ptx_symbol *s)
 
 static bool dimensions(struct ptx_parser *p, struct ptx_symbol *s)
 {
+	bool open_first = false;
+
+	s->dimensions = 0;
 	while (ptx_accept(p, '[')) {
 		uint64_t n = 0;
 		bool open = ptx_is_punct(p, ']');
@@ -96,13 +99,19 @@ static bool dimensions(struct ptx_parser *p, struct ptx_symbol *s)
 			return false;
 		if (open && s->is_array)
 			return ptx_syntax(&p->lexer, "only the first dimension may be open");
+		open_first |= open;
 		s->is_array = true;
 		if (n && s->elements > MAX_ELEMENTS / n)
 			return ptx_syntax(&p->lexer, "the array is too large");
-		s->elements *= n;
+		if (s->dimensions == PTX_MAX_DIMENSIONS)
+			return ptx_syntax(&p->lexer, "the array has too many dimensions");
+		s->elements *= open ? 1 : n;
+		s->dimension[s->dimensions++] = n;
 		if (!ptx_expect(p, ']'))
 			return false;
 	}
+	if (open_first)
+		s->elements = 0;
 	return true;
 }
 
@@ -147,6 +156,29 @@ static bool initialiser_address(struct ptx_parser *p, struct ptx_value *v)
 	return v->name != NULL;
 }
 
+/* 0xff00(name), 0xff00(1000+5): one byte of an address or of a number. */
+static bool masked(struct ptx_parser *p, struct ptx_value *v, uint64_t mask)
+{
+	unsigned shift = 0;
+	struct ptx_constant c;
+
+	while (shift < 64 && mask != (uint64_t)0xff << shift)
+		shift += 8;
+	if (shift == 64)
+		return ptx_syntax(&p->lexer,
+				  "the mask is not one byte, 0xff to 0xff00000000000000");
+	if (p->lexer.token.kind == PTX_NAME) {
+		v->mask = mask;
+		return initialiser_address(p, v) && ptx_expect(p, ')');
+	}
+	if (!ptx_constant(p, &c))
+		return false;
+	if (c.is_real)
+		return ptx_syntax(&p->lexer, "a byte of a real number");
+	v->bits = c.bits >> shift & 0xff;
+	return ptx_expect(p, ')');
+}
+
 static struct ptx_value *initialiser(struct ptx_parser *p)
 {
 	struct ptx_value *v = ptx_new(p, sizeof *v);
@@ -171,24 +203,29 @@ static struct ptx_value *initialiser(struct ptx_parser *p)
 		v->kind = c.is_real ? PTX_V_FLOAT : PTX_V_INT;
 		v->bits = c.bits;
 		v->real = c.real;
-		if (ok && !c.is_real && ptx_accept(p, '(')) { /* 0xff00(name): a byte of it */
-			v->mask = c.bits;
-			ok = p->lexer.token.kind == PTX_NAME
-				     ? initialiser_address(p, v) && ptx_expect(p, ')')
-				     : ptx_unexpected(p, "a variable");
-		}
+		if (ok && !c.is_real && ptx_accept(p, '('))
+			ok = masked(p, v, c.bits);
 	}
 	p->nesting--;
 	return ok ? v : NULL;
 }
 
-/* An open array takes its size from its initialiser. */
-static void close_array(struct ptx_symbol *s)
+/* An open array takes its first dimension from its initialiser. */
+static bool close_array(struct ptx_parser *p, struct ptx_symbol *s)
 {
-	if (!s->is_array || s->elements || !s->initialiser)
-		return;
+	uint64_t n = 0;
+
+	if (!s->is_array || s->dimension[0] || !s->initialiser)
+		return true;
 	for (const struct ptx_value *v = s->initialiser->first; v; v = v->next)
-		s->elements++;
+		n++;
+	s->dimension[0] = s->elements = n;
+	for (unsigned i = 1; i < s->dimensions; i++) {
+		if (s->dimension[i] && s->elements > MAX_ELEMENTS / s->dimension[i])
+			return ptx_syntax(&p->lexer, "the array is too large");
+		s->elements *= s->dimension[i];
+	}
+	return true;
 }
 
 static void append_variable(struct ptx_parser *p, struct ptx_symbol *s)
@@ -236,6 +273,39 @@ static bool add_elements(struct ptx_parser *p, const struct ptx_symbol *v)
 	return true;
 }
 
+bool ptx_unsigned_range(struct ptx_parser *p, uint64_t *count)
+{
+	if (!ptx_expect(p, '<'))
+		return false;
+	if (p->lexer.token.kind != PTX_INT)
+		return ptx_unexpected(p, "a number of names");
+	*count = p->lexer.token.value;
+	if (*count > 100000000)
+		return ptx_syntax(&p->lexer, "too many names");
+	ptx_next(&p->lexer);
+	return ptx_expect(p, '>');
+}
+
+/* x<3> in memory: x0, x1, x2, which are there whether somebody names them or not. */
+static bool range_variables(struct ptx_parser *p, const struct ptx_symbol *range)
+{
+	size_t room = strlen(range->name) + 16;
+	char *name = ptx_new(p, room);
+
+	for (uint32_t i = 0; name && i < range->range; i++) {
+		size_t length = (size_t)snprintf(name, room, "%s%u", range->name, (unsigned)i);
+		struct ptx_symbol *s =
+			ptx_add(p->module, name, length, PTX_VARIABLE, p->module->depth);
+
+		if (!s)
+			return ptx_syntax(&p->lexer, "the file needs too much memory");
+		ptx_assign(s, range);
+		s->kind = PTX_VARIABLE;
+		append_variable(p, s);
+	}
+	return name != NULL;
+}
+
 static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 {
 	const struct ptx_token *t = &p->lexer.token;
@@ -255,17 +325,13 @@ static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 	s->line = t->line;
 	s->column = t->column;
 	ptx_next(&p->lexer);
-	if (s->space == PTX_REG && ptx_accept(p, '<')) {
+	if (ptx_is_punct(p, '<')) {
 		uint64_t n;
-		if (p->lexer.token.kind != PTX_INT)
-			return ptx_unexpected(p, "a number of registers");
-		n = p->lexer.token.value;
-		if (n > 100000000)
-			return ptx_syntax(&p->lexer, "too many registers");
-		ptx_next(&p->lexer);
+		if (!ptx_unsigned_range(p, &n))
+			return false;
 		s->kind = PTX_RANGE;
 		s->range = (uint32_t)n;
-		return ptx_expect(p, '>');
+		return s->space == PTX_REG || range_variables(p, s);
 	}
 	s->elements = 1;
 	s->is_array = false;
@@ -276,7 +342,8 @@ static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 			return ptx_syntax(&p->lexer, "only .global and .const have initialisers");
 		if (!(s->initialiser = initialiser(p)))
 			return false;
-		close_array(s);
+		if (!close_array(p, s))
+			return false;
 	}
 	if (s->space == PTX_REG && s->vector > 1)
 		return add_elements(p, s);

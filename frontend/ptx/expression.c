@@ -29,13 +29,17 @@ static const struct binary {
 	{'%', 10},
 };
 
+static int level_of_operator(int punct)
+{
+	for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
+		if (binaries[i].punct == punct)
+			return binaries[i].level;
+	return 0;
+}
+
 static int level_of(const struct ptx_parser *p)
 {
-	if (p->lexer.token.kind == PTX_PUNCT)
-		for (size_t i = 0; i < sizeof binaries / sizeof *binaries; i++)
-			if (binaries[i].punct == p->lexer.token.punct)
-				return binaries[i].level;
-	return 0;
+	return p->lexer.token.kind == PTX_PUNCT ? level_of_operator(p->lexer.token.punct) : 0;
 }
 
 static double as_real(const struct ptx_constant *c)
@@ -43,25 +47,57 @@ static double as_real(const struct ptx_constant *c)
 	return c->is_real ? c->real : c->is_unsigned ? (double)c->bits : (double)(int64_t)c->bits;
 }
 
+static struct ptx_constant real_number(double value)
+{
+	struct ptx_constant c = {.is_real = true, .real = value};
+
+	memcpy(&c.bits, &value, sizeof value);
+	return c;
+}
+
+static bool compare_reals(int op, double x, double y)
+{
+	switch (op) {
+	case '<':
+		return x < y;
+	case '>':
+		return x > y;
+	case PAIR('<', '='):
+		return x <= y;
+	case PAIR('>', '='):
+		return x >= y;
+	case PAIR('=', '='):
+		return x == y;
+	default:
+		return x != y;
+	}
+}
+
 static bool apply_real(struct ptx_parser *p, int op, struct ptx_constant *a,
 		       const struct ptx_constant *b)
 {
 	double x = as_real(a), y = as_real(b);
 
-	a->single = a->single && b->single;
-	a->is_real = true;
 	switch (op) {
 	case '+':
-		a->real = x + y;
+		*a = real_number(x + y);
 		return true;
 	case '-':
-		a->real = x - y;
+		*a = real_number(x - y);
 		return true;
 	case '*':
-		a->real = x * y;
+		*a = real_number(x * y);
 		return true;
 	case '/':
-		a->real = x / y;
+		*a = real_number(x / y);
+		return true;
+	case '<':
+	case '>':
+	case PAIR('<', '='):
+	case PAIR('>', '='):
+	case PAIR('=', '='):
+	case PAIR('!', '='):
+		*a = (struct ptx_constant){.bits = compare_reals(op, x, y)};
 		return true;
 	}
 	return ptx_syntax(&p->lexer, "this operator does not apply to real constants");
@@ -73,29 +109,42 @@ static bool divide(struct ptx_parser *p, int op, struct ptx_constant *a, uint64_
 
 	if (!y)
 		return ptx_syntax(&p->lexer, "division by zero in a constant expression");
-	if (u)
-		a->bits = op == '/' ? x / y : x % y;
+	a->is_unsigned = u || op == '%'; /* a remainder is one of unsigned numbers */
+	if (op == '%')
+		a->bits = x % y;
+	else if (u)
+		a->bits = x / y;
 	else if ((int64_t)y == -1) /* INT64_MIN / -1 overflows in C */
-		a->bits = op == '/' ? 0 - x : 0;
+		a->bits = 0 - x;
 	else
-		a->bits = (uint64_t)(op == '/' ? (int64_t)x / (int64_t)y : (int64_t)x % (int64_t)y);
+		a->bits = (uint64_t)((int64_t)x / (int64_t)y);
 	return true;
 }
 
+static uint64_t shift_right(uint64_t x, uint64_t by, bool is_unsigned)
+{
+	if (is_unsigned)
+		return by > 63 ? 0 : x >> by;
+	return (uint64_t)((int64_t)x >> (by > 63 ? 63 : by));
+}
+
+/* PTX ISA 4.5.5: shifts have the type of what they shift, comparisons and && || are signed, other
+ * results are unsigned where an operand is. */
 static bool apply(struct ptx_parser *p, int op, struct ptx_constant *a,
 		  const struct ptx_constant *b)
 {
 	uint64_t x = a->bits, y = b->bits;
 	bool u = a->is_unsigned || b->is_unsigned;
 	bool less = u ? x < y : (int64_t)x < (int64_t)y;
+	int level = level_of_operator(op);
 
 	if (a->is_real || b->is_real)
 		return apply_real(p, op, a, b);
 	if (op == '/' || op == '%')
 		return divide(p, op, a, y, u);
-	if (op == PAIR('>', '>') && !a->is_unsigned)
-		x = y > 63 ? (uint64_t)((int64_t)x >> 63) : (uint64_t)((int64_t)x >> y);
-	a->is_unsigned = u;
+	a->is_unsigned = level >= 9 || (level >= 3 && level <= 5) ? u
+			 : level == 8				  ? a->is_unsigned
+								  : false;
 	switch (op) {
 	case '+':
 		a->bits = x + y;
@@ -143,13 +192,36 @@ static bool apply(struct ptx_parser *p, int op, struct ptx_constant *a,
 		a->bits = y > 63 ? 0 : x << y;
 		break;
 	case PAIR('>', '>'):
-		a->bits = !u ? x : y > 63 ? 0 : x >> y;
+		a->bits = shift_right(x, y, a->is_unsigned);
 		break;
 	}
 	return true;
 }
 
+bool ptx_is_warp_size(const struct ptx_parser *p)
+{
+	static const char name[] = "WARP_SZ";
+	const struct ptx_token *t = &p->lexer.token;
+
+	return t->kind == PTX_NAME && t->length == strlen(name) &&
+	       !memcmp(t->text, name, t->length);
+}
+
 static bool expression(struct ptx_parser *p, struct ptx_constant *value, int level);
+
+/* (.s64)-1 and (.u64)-1, behind the parenthesis. */
+static bool cast(struct ptx_parser *p, struct ptx_constant *value)
+{
+	bool is_unsigned = ptx_is_dot(p, "u64");
+
+	ptx_next(&p->lexer);
+	if (!ptx_expect(p, ')') || !expression(p, value, 11))
+		return false;
+	if (value->is_real)
+		return ptx_syntax(&p->lexer, "a real constant cannot be cast to an integer");
+	value->is_unsigned = is_unsigned;
+	return true;
+}
 
 static bool unary(struct ptx_parser *p, struct ptx_constant *value)
 {
@@ -166,10 +238,17 @@ static bool unary(struct ptx_parser *p, struct ptx_constant *value)
 		ptx_next(&p->lexer);
 		return true;
 	}
+	if (ptx_is_warp_size(p)) {
+		*value = (struct ptx_constant){.bits = 32};
+		ptx_next(&p->lexer);
+		return true;
+	}
 	if (t->kind != PTX_PUNCT || !strchr("+-~!(", t->punct) || t->punct > 0xff)
 		return ptx_unexpected(p, "a constant");
 	int op = t->punct;
 	ptx_next(&p->lexer);
+	if (op == '(' && (ptx_is_dot(p, "s64") || ptx_is_dot(p, "u64")))
+		return cast(p, value);
 	if (op == '(')
 		return expression(p, value, 0) && ptx_expect(p, ')');
 	if (!expression(p, value, 11))
@@ -181,11 +260,10 @@ static bool unary(struct ptx_parser *p, struct ptx_constant *value)
 		return op == '+' || ptx_syntax(&p->lexer, "'%c' before a real constant", op);
 	} else if (op == '-') {
 		value->bits = 0 - value->bits;
-		value->is_unsigned = false;
 	} else if (op == '~') {
-		value->bits = ~value->bits;
+		*value = (struct ptx_constant){.bits = ~value->bits, .is_unsigned = true};
 	} else if (op == '!') {
-		value->bits = !value->bits;
+		*value = (struct ptx_constant){.bits = !value->bits};
 	}
 	return true;
 }

@@ -31,9 +31,11 @@ static const struct {
 	{"testp", "finite|infinite|number|notanumber|normal|subnormal"},
 	{"space", "global|shared|shared::cta|shared::cluster|const|local|param|param::entry|"
 		  "param::func"},
-	{"order", "weak|relaxed|acquire|release|acq_rel|sc|volatile|mmio"},
+	{"written", "global|shared|shared::cta|shared::cluster|local|param|param::func"},
+	{"order", "relaxed|acquire|release|acq_rel"},
 	{"scope", "cta|cluster|gpu|sys"},
-	{"cop", "ca|cg|cs|lu|cv|wb|wt"},
+	{"cop", "ca|cg|cs|lu|cv"},
+	{"wcop", "wb|cg|cs|wt"},
 	{"l1", "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|"
 	       "L1::no_allocate"},
 	{"l2", "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"},
@@ -56,7 +58,6 @@ static const struct {
 	{"I32", "u32,s32,u64,s64"},
 	{"BITS", "b16,b32,b64"},
 	{"HALF", "f16,f16x2,bf16,bf16x2"},
-	{"DST", "u32,s32,f32,u16,s16,f16,bf16"},
 	{"MEMORY", "b8,b16,b32,b64,b128,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64"},
 	{"NARROW", "e4m3x2,e5m2x2,e4m3x4,e5m2x4,e2m1x2,e2m3x2,e3m2x2,ue8m0x2,e2m1x4,e2m3x4,"
 		   "e3m2x4,s2f6x2,e4m3,e5m2"},
@@ -202,7 +203,7 @@ static bool fits(const struct ptx_operand *o, char shape)
 	case 'v':
 		return name || number || o->kind == PTX_O_VECTOR;
 	case 'm':
-		return o->kind == PTX_O_MEMORY && !o->first;
+		return (o->kind == PTX_O_MEMORY && !o->first) || o->indexed;
 	case 'i':
 		return o->kind == PTX_O_INT;
 	case 'n':

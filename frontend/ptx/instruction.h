@@ -74,6 +74,7 @@ const char *ptx_pick(const struct ptx_statement *s, const char *group);
 	L(selp) \
 	L(slct) \
 	L(mov) \
+	L(mov_vector) \
 	L(cvt) \
 	L(cvt_pack) \
 	L(narrow) \

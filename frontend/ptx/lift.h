@@ -65,6 +65,9 @@ enum ptx_space ptx_space_of(const struct ptx_statement *s);
 /* The pointer of memory operand `o`, in the address space of `space`. */
 LLVMValueRef ptx_pointer(struct ptx_lift *l, const struct ptx_statement *s,
 			 const struct ptx_operand *o, enum ptx_space space);
+/* The address `base` of a variable and what the operand adds to it: a + 4, a[4], a[%r1+4]. */
+LLVMValueRef ptx_element(struct ptx_lift *l, const struct ptx_statement *s,
+			 const struct ptx_operand *o, LLVMValueRef base);
 /* LLVM's sync scope of .cta .gpu .sys (default .gpu for atomics), locking for .cluster. */
 unsigned ptx_scope(struct ptx_lift *l, const struct ptx_statement *s, const char *fallback);
 LLVMAtomicOrdering ptx_order(const struct ptx_statement *s);

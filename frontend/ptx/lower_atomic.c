@@ -112,13 +112,15 @@ bool ptx_lower_cas(struct ptx_lift *l, const struct ptx_statement *s)
 	return ptx_result(l, s, LLVMBuildExtractValue(l->builder, v, 0, ""), s->type[0]);
 }
 
-/* membar is fence.sc with the old names of the scopes. */
+/* membar is fence.sc with the old names of the scopes; a fence without an order is .acq_rel. */
 bool ptx_lower_fence(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	LLVMAtomicOrdering order = ptx_order(s);
 
-	if (!strcmp(s->row->operation, "sc") || order == LLVMAtomicOrderingMonotonic)
+	if (!strcmp(s->row->operation, "sc"))
 		order = LLVMAtomicOrderingSequentiallyConsistent;
+	else if (order == LLVMAtomicOrderingMonotonic)
+		order = LLVMAtomicOrderingAcquireRelease;
 	LLVMBuildFenceSyncScope(l->builder, order, ptx_scope(l, s, ptx_has(s, "gl") ? "gl" : "sys"),
 				"");
 	return !l->failed;

@@ -4,26 +4,37 @@
 
 #include "frontend/ptx/lift.h"
 
+/* Which comparisons are for which integers (PTX ISA 9.7.6.1). */
+enum { OF_BITS = 1, OF_UNSIGNED = 2, OF_SIGNED = 4 };
+
 static LLVMValueRef compare_integer(struct ptx_lift *l, const struct ptx_statement *s,
-				    LLVMValueRef a, LLVMValueRef b, bool sign)
+				    LLVMValueRef a, LLVMValueRef b, enum ptx_type type)
 {
 	static const struct {
 		const char *name;
+		unsigned of;
 		LLVMIntPredicate with_sign, without;
 	} table[] = {
-		{"eq", LLVMIntEQ, LLVMIntEQ},	{"ne", LLVMIntNE, LLVMIntNE},
-		{"lt", LLVMIntSLT, LLVMIntULT}, {"le", LLVMIntSLE, LLVMIntULE},
-		{"gt", LLVMIntSGT, LLVMIntUGT}, {"ge", LLVMIntSGE, LLVMIntUGE},
-		{"lo", LLVMIntULT, LLVMIntULT}, {"ls", LLVMIntULE, LLVMIntULE},
-		{"hi", LLVMIntUGT, LLVMIntUGT}, {"hs", LLVMIntUGE, LLVMIntUGE},
+		{"eq", OF_BITS | OF_UNSIGNED | OF_SIGNED, LLVMIntEQ, LLVMIntEQ},
+		{"ne", OF_BITS | OF_UNSIGNED | OF_SIGNED, LLVMIntNE, LLVMIntNE},
+		{"lt", OF_UNSIGNED | OF_SIGNED, LLVMIntSLT, LLVMIntULT},
+		{"le", OF_UNSIGNED | OF_SIGNED, LLVMIntSLE, LLVMIntULE},
+		{"gt", OF_UNSIGNED | OF_SIGNED, LLVMIntSGT, LLVMIntUGT},
+		{"ge", OF_UNSIGNED | OF_SIGNED, LLVMIntSGE, LLVMIntUGE},
+		{"lo", OF_UNSIGNED, LLVMIntULT, LLVMIntULT},
+		{"ls", OF_UNSIGNED, LLVMIntULE, LLVMIntULE},
+		{"hi", OF_UNSIGNED, LLVMIntUGT, LLVMIntUGT},
+		{"hs", OF_UNSIGNED, LLVMIntUGE, LLVMIntUGE},
 	};
 	const char *name = ptx_pick(s, "cmp");
+	bool sign = ptx_type_kind(type) == PTX_SIGNED;
+	unsigned kind = sign ? OF_SIGNED : ptx_type_kind(type) == PTX_BITS ? OF_BITS : OF_UNSIGNED;
 
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
-		if (!strcmp(table[i].name, name))
+		if (!strcmp(table[i].name, name) && table[i].of & kind)
 			return LLVMBuildICmp(
 				l->builder, sign ? table[i].with_sign : table[i].without, a, b, "");
-	ptx_fail(l, s, "comparison .%s is for floating-point operands", name);
+	ptx_fail(l, s, "comparison .%s is not for operands of type .%s", name, ptx_type_name(type));
 	return LLVMGetPoison(l->i1);
 }
 
@@ -45,7 +56,8 @@ LLVMValueRef ptx_compare_float(struct ptx_lift *l, const struct ptx_statement *s
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++)
 		if (!strcmp(table[i].name, name))
 			return LLVMBuildFCmp(l->builder, table[i].predicate, a, b, "");
-	ptx_fail(l, s, "comparison .%s is for integer operands", name);
+	ptx_fail(l, s, "comparison .%s is not for operands of type .%s", name,
+		 ptx_type_name(s->type[1] ? s->type[1] : s->type[0]));
 	return LLVMGetPoison(l->i1);
 }
 
@@ -55,7 +67,7 @@ static LLVMValueRef compare(struct ptx_lift *l, const struct ptx_statement *s, e
 	LLVMValueRef a = ptx_source(l, s, 1, type), b = ptx_source(l, s, 2, type);
 
 	if (!strcmp(s->row->operation, "int"))
-		return compare_integer(l, s, a, b, ptx_type_kind(type) == PTX_SIGNED);
+		return compare_integer(l, s, a, b, type);
 	return ptx_compare_float(l, s, ptx_flush(l, s, a, type), ptx_flush(l, s, b, type));
 }
 
@@ -97,6 +109,8 @@ bool ptx_lower_setp(struct ptx_lift *l, const struct ptx_statement *s)
 
 	if (ptx_type_kind(s->type[0]) == PTX_PACKED)
 		return setp_pair(l, s);
+	if (second && (s->type[0] == PTX_f16 || s->type[0] == PTX_bf16))
+		return ptx_fail(l, s, "a comparison of one half has one destination");
 	v = compare(l, s, s->type[0]);
 	q = second ? combine(l, s, LLVMBuildNot(l->builder, v, "")) : NULL;
 	return ptx_result(l, s, combine(l, s, v), PTX_pred) &&
@@ -106,8 +120,7 @@ bool ptx_lower_setp(struct ptx_lift *l, const struct ptx_statement *s)
 /* Packed set: each half 1.0 or 0 (or all ones for integer destinations). */
 static bool set_pair(struct ptx_lift *l, const struct ptx_statement *s)
 {
-	enum ptx_type type = s->type[1] ? s->type[1] : s->type[0];
-	LLVMValueRef c = compare(l, s, type), v = LLVMGetPoison(LLVMVectorType(l->i1, 2));
+	LLVMValueRef c = compare(l, s, s->type[1]), v = LLVMGetPoison(LLVMVectorType(l->i1, 2));
 
 	for (unsigned i = 0; i < 2 && !l->failed; i++)
 		v = LLVMBuildInsertElement(l->builder, v, combine(l, s, lane(l, c, i)),

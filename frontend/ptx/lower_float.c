@@ -42,13 +42,13 @@ static LLVMValueRef flush_f32(struct ptx_lift *l, LLVMValueRef v)
 }
 
 /* A half below the smallest normal number becomes a zero of its sign. */
-static LLVMValueRef flush_half(struct ptx_lift *l, LLVMValueRef v)
+static LLVMValueRef flush_half(struct ptx_lift *l, LLVMValueRef v, double smallest)
 {
 	LLVMValueRef size = ptx_intrinsic(l, "llvm.fabs", 1, v, NULL, NULL);
 	LLVMValueRef zero =
 		ptx_intrinsic(l, "llvm.copysign", 2, ptx_splat(LLVMTypeOf(v), 0), v, NULL);
-	LLVMValueRef small =
-		LLVMBuildFCmp(l->builder, LLVMRealOLT, size, ptx_splat(LLVMTypeOf(v), 0x1p-14), "");
+	LLVMValueRef small = LLVMBuildFCmp(l->builder, LLVMRealOLT, size,
+					   ptx_splat(LLVMTypeOf(v), smallest), "");
 	return LLVMBuildSelect(l->builder, small, zero, v, "");
 }
 
@@ -65,7 +65,9 @@ LLVMValueRef ptx_flush(struct ptx_lift *l, const struct ptx_statement *s, LLVMVa
 		return each_of_two(l, v, flush_f32);
 	if (type == PTX_f32)
 		return flush_f32(l, v);
-	return type == PTX_f16 || type == PTX_f16x2 ? flush_half(l, v) : v;
+	if (ptx_type_kind(type) == PTX_FLOATING && ptx_type_bits(type) == 64)
+		return v;
+	return flush_half(l, v, type == PTX_f16 || type == PTX_f16x2 ? 0x1p-14 : 0x1p-126);
 }
 
 /* .sat clamps to [0, 1] with NaN becoming +0; .relu clamps below, with NaN staying (canonical). */
@@ -234,8 +236,7 @@ bool ptx_lower_fminmax(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	enum ptx_type type = s->type[0];
 	bool max = !strcmp(s->row->operation, "max");
-	bool xorsign = ptx_has(s, "xorsign") || ptx_has(s, "xorsign::abs");
-	bool absolute = xorsign || ptx_has(s, "abs");
+	bool xorsign = ptx_has(s, "xorsign"), absolute = ptx_has(s, "abs");
 	const char *name = ptx_has(s, "NaN") ? (max ? "llvm.maximum" : "llvm.minimum")
 					     : (max ? "llvm.maximumnum" : "llvm.minimumnum");
 	LLVMValueRef a[3] = {0}, size[3] = {0}, v;
@@ -270,14 +271,15 @@ bool ptx_lower_copysign(struct ptx_lift *l, const struct ptx_statement *s)
 	return ptx_result(l, s, ptx_intrinsic(l, "llvm.copysign", 2, b, a, NULL), s->type[0]);
 }
 
-/* testp.op: the class masks of llvm.is.fpclass. */
+/* testp.op: the class masks of llvm.is.fpclass. A zero is a normal number here (PTX ISA 9.7.3.1).
+ */
 bool ptx_lower_testp(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	static const struct {
 		const char *name;
 		unsigned mask;
 	} tests[] = {
-		{"notanumber", 0x003}, {"infinite", 0x204}, {"normal", 0x108},
+		{"notanumber", 0x003}, {"infinite", 0x204}, {"normal", 0x168},
 		{"subnormal", 0x090},  {"finite", 0x1f8},   {"number", 0x3fc},
 	};
 	const char *test = ptx_pick(s, "testp");

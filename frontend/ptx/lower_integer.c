@@ -170,11 +170,8 @@ bool ptx_lower_minmax(struct ptx_lift *l, const struct ptx_statement *s)
 
 	snprintf(name, sizeof name, "llvm.%c%s", sign ? 's' : 'u', s->row->operation);
 	a = ptx_intrinsic(l, name, 2, a, b, NULL);
-	if (ptx_has(s, "relu")) {
-		if (!sign)
-			return ptx_fail(l, s, ".relu of unsigned operands");
+	if (ptx_has(s, "relu"))
 		a = ptx_intrinsic(l, "llvm.smax", 2, a, LLVMConstNull(LLVMTypeOf(a)), NULL);
-	}
 	return ptx_result(l, s, a, s->type[0]);
 }
 

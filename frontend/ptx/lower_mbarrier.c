@@ -23,6 +23,17 @@ static bool copied(struct ptx_lift *l, const struct ptx_statement *s)
 	return !l->failed;
 }
 
+/* arrive_drop.expect_tx: more bytes are expected, then one thread arrives and leaves. */
+static bool drop_expecting(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	LLVMValueRef p = object(l, s, 1), one = LLVMConstInt(l->i32, 1, 0);
+
+	ptx_operation(l, "tally.mbarrier.expect", 2, p, ptx_source(l, s, 2, PTX_b32), NULL, NULL);
+	return ptx_result(l, s,
+			  ptx_operation(l, "tally.mbarrier.arrive.drop", 2, p, one, NULL, NULL),
+			  PTX_b64);
+}
+
 /* {d,} [object] {, count, state or parity}; without a count: 1. */
 bool ptx_lower_mbarrier(struct ptx_lift *l, const struct ptx_statement *s)
 {
@@ -34,6 +45,8 @@ bool ptx_lower_mbarrier(struct ptx_lift *l, const struct ptx_statement *s)
 
 	if (!strcmp(s->row->operation, "copied"))
 		return copied(l, s);
+	if (!strcmp(s->row->operation, "arrive.drop.expect"))
+		return drop_expecting(l, s);
 	snprintf(name, sizeof name, "tally.mbarrier.%s", s->row->operation);
 	if (!strcmp(s->row->operation, "pending.count"))
 		return ptx_result(

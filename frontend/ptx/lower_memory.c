@@ -36,6 +36,32 @@ static unsigned address_space(enum ptx_space space, bool narrow)
 	}
 }
 
+/* What is behind a variable's address: a number of bytes, or of elements in a register. */
+static LLVMValueRef element_offset(struct ptx_lift *l, const struct ptx_statement *s,
+				   const struct ptx_operand *o)
+{
+	LLVMValueRef v = LLVMConstInt(l->i64, o->bits, 0);
+
+	if (!o->index)
+		return v;
+	v = ptx_value(l, s, o->index, PTX_b32);
+	v = LLVMBuildMul(l->builder, v, LLVMConstInt(l->i32, ptx_type_bits(o->symbol->type) / 8, 0),
+			 "");
+	v = LLVMBuildAdd(l->builder, v, LLVMConstInt(l->i32, (uint32_t)o->bits, 0), "");
+	return LLVMBuildZExt(l->builder, v, l->i64, "");
+}
+
+LLVMValueRef ptx_element(struct ptx_lift *l, const struct ptx_statement *s,
+			 const struct ptx_operand *o, LLVMValueRef base)
+{
+	LLVMValueRef offset;
+
+	if (!o->bits && !o->index)
+		return base;
+	offset = element_offset(l, s, o);
+	return LLVMBuildGEP2(l->builder, l->i8, base, &offset, 1, "");
+}
+
 LLVMValueRef ptx_pointer(struct ptx_lift *l, const struct ptx_statement *s,
 			 const struct ptx_operand *o, enum ptx_space space)
 {
@@ -56,8 +82,7 @@ LLVMValueRef ptx_pointer(struct ptx_lift *l, const struct ptx_statement *s,
 			ptx_fail(l, s, "'%s' cannot be used here", o->name);
 			return LLVMGetPoison(poison);
 		}
-		return o->bits ? LLVMBuildGEP2(l->builder, l->i8, address, &offset, 1, "")
-			       : address;
+		return ptx_element(l, s, o, address);
 	}
 	narrow = ptx_type_bits(base->type) == 32;
 	if (!narrow && ptx_type_bits(base->type) != 64) {
@@ -225,6 +250,35 @@ bool ptx_lower_load(struct ptx_lift *l, const struct ptx_statement *s)
 	return !l->failed;
 }
 
+static bool has_sink(const struct ptx_operand **e, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (e[i]->kind == PTX_O_SINK)
+			return true;
+	return false;
+}
+
+/* {%r1, _, %r2, _}: nothing is written where a sink stands (.v8.b32 and .v4.b64 alone have them).
+ */
+static bool store_some(struct ptx_lift *l, const struct ptx_statement *s, LLVMValueRef pointer,
+		       const struct ptx_operand **e, unsigned n)
+{
+	unsigned bytes = ptx_type_bits(s->type[0]) / 8;
+	LLVMTypeRef t = ptx_storage_type(l, s->type[0]);
+
+	if (n * bytes != 32)
+		return ptx_fail(l, s, "a sink in a vector of less than 32 bytes");
+	for (unsigned i = 0; i < n; i++) {
+		LLVMValueRef v;
+
+		if (e[i]->kind == PTX_O_SINK)
+			continue;
+		v = ptx_as(l, ptx_value(l, s, e[i], s->type[0]), t, false);
+		set_access(l, s, LLVMBuildStore(l->builder, v, step(l, pointer, i * bytes)), bytes);
+	}
+	return !l->failed;
+}
+
 bool ptx_lower_store(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	const struct ptx_operand *e[MAX_LANES];
@@ -238,6 +292,8 @@ bool ptx_lower_store(struct ptx_lift *l, const struct ptx_statement *s)
 	pointer = ptx_pointer(l, s, s->operand[0], space);
 	if (l->failed)
 		return false;
+	if (has_sink(e, n))
+		return store_some(l, s, pointer, e, n);
 	if (n > 1) {
 		v = LLVMGetPoison(LLVMVectorType(t, n));
 		fence_vector(l, s, n);

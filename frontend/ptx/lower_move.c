@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Moves between registers and address spaces (PTX ISA 9.7.9). */
+#include <stdio.h>
 #include <string.h>
 
 #include "frontend/ptx/lift.h"
@@ -63,6 +64,41 @@ bool ptx_lower_mov(struct ptx_lift *l, const struct ptx_statement *s)
 	if (s->operand[0]->kind == PTX_O_VECTOR)
 		return unpack(l, s, v);
 	return ptx_result(l, s, v, s->type[0]);
+}
+
+/* Element `i` of %tid, %ntid, %ctaid ... without a suffix, which is a vector of four. */
+static bool special_element(struct ptx_lift *l, const struct ptx_statement *s,
+			    const struct ptx_operand *o, unsigned i, LLVMValueRef *v)
+{
+	char name[80];
+
+	snprintf(name, sizeof name, "%.70s.%c", o->name, "xyzw"[i % 4]);
+	return ptx_special(l, s, name, v);
+}
+
+/* mov.v4.u32 {a, b, c, d}, V: element by element. */
+bool ptx_lower_mov_vector(struct ptx_lift *l, const struct ptx_statement *s)
+{
+	const struct ptx_operand *to[MAX_LANES], *from[MAX_LANES], *o = s->operand[1];
+	unsigned want = (unsigned)(ptx_pick(s, "vec")[1] - '0');
+	bool special = o->kind == PTX_O_NAME && !o->symbol && want == 4;
+	unsigned n = ptx_elements(l, s, s->operand[0], to, MAX_LANES);
+	unsigned given = special ? 4 : ptx_elements(l, s, o, from, MAX_LANES);
+	LLVMValueRef v[MAX_LANES];
+
+	if (l->failed)
+		return false;
+	if (n != want || given != want)
+		return ptx_fail(l, s, "%u elements where %u are moved", n != want ? n : given,
+				want);
+	for (unsigned i = 0; i < n; i++)
+		if (!special)
+			v[i] = ptx_value(l, s, from[i], s->type[0]);
+		else if (!special_element(l, s, o, i, &v[i]))
+			return ptx_fail(l, s, "'%s' is not declared", o->name);
+	for (unsigned i = 0; i < n; i++)
+		ptx_assign_to(l, s, to[i], v[i], s->type[0]);
+	return !l->failed;
 }
 
 static unsigned space_number(struct ptx_lift *l, const struct ptx_statement *s)

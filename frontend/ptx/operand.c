@@ -155,11 +155,7 @@ static LLVMValueRef address_value(struct ptx_lift *l, const struct ptx_statement
 		pointer = LLVMBuildAddrSpaceCast(
 			l->builder, pointer, LLVMPointerTypeInContext(l->context, TALLY_AS_PRIVATE),
 			"");
-	if (o->bits) {
-		LLVMValueRef offset = LLVMConstInt(l->i64, o->bits, 0);
-		pointer = LLVMBuildGEP2(l->builder, l->i8, pointer, &offset, 1, "");
-	}
-	return LLVMBuildPtrToInt(l->builder, pointer, type, "");
+	return LLVMBuildPtrToInt(l->builder, ptx_element(l, s, o, pointer), type, "");
 }
 
 static LLVMValueRef name_value(struct ptx_lift *l, const struct ptx_statement *s,

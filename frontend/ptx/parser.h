@@ -35,12 +35,15 @@ struct ptx_constant {
 	uint64_t bits;
 	double real;
 };
+bool ptx_is_warp_size(const struct ptx_parser *p); /* WARP_SZ, a constant in spite of its letters */
 bool ptx_constant(struct ptx_parser *p, struct ptx_constant *value);
 bool ptx_unsigned_constant(struct ptx_parser *p, uint64_t *value, uint64_t limit, const char *what);
 
 /* declaration.c: variables, parameters, their initialisers. */
 bool ptx_is_space(const struct ptx_parser *p);
 bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage);
+/* <100> behind a prefix: how many names it stands for. */
+bool ptx_unsigned_range(struct ptx_parser *p, uint64_t *count);
 bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list);
 
 /* body.c: statements. */

@@ -107,14 +107,18 @@ enum ptx_symbol_kind {
 struct ptx_function;
 struct ptx_value;
 
+enum { PTX_MAX_DIMENSIONS = 8 };
+
 struct ptx_symbol {
 	const char *name;
 	enum ptx_symbol_kind kind;
 	enum ptx_space space;
 	enum ptx_type type;
 	unsigned line, column;
-	unsigned vector;   /* 1, 2, 4, 8 */
-	uint64_t elements; /* of arrays; 0 for [] */
+	unsigned vector;			/* 1, 2, 4, 8 */
+	uint64_t elements;			/* of arrays, all dimensions together; 0 for [] */
+	uint64_t dimension[PTX_MAX_DIMENSIONS]; /* of arrays; 0 for [] */
+	unsigned dimensions;
 	bool is_array;
 	bool is_pointer; /* a .ptr parameter, or one that is used as an address */
 	bool is_extern, is_weak, is_visible, is_common;
@@ -172,6 +176,8 @@ struct ptx_operand {
 	size_t length;
 	struct ptx_operand *first, *next; /* elements; siblings */
 	struct ptx_operand *second;	  /* d|p */
+	bool indexed;			  /* array[4], array[%r1+4]: `bits` has 4 in bytes */
+	struct ptx_operand *index;	  /* the register of it, or NULL */
 };
 
 enum {

@@ -94,8 +94,9 @@ static void variable(struct scan *s)
 
 	while (!s->failed && ptx_walk_token(&s->walk)) {
 		in_value |= ptx_token_is_punct(t, '=');
-		/* Several variables: no compiler writes that. */
-		if (!s->walk.depth && ptx_token_is_punct(t, ','))
+		/* Several variables, x<3>: no compiler writes that. */
+		if (!s->walk.depth &&
+		    (ptx_token_is_punct(t, ',') || (!in_value && ptx_token_is_punct(t, '<'))))
 			s->failed = true;
 		if (t->kind != PTX_NAME)
 			continue;

@@ -52,7 +52,10 @@ static const struct {
 	const char *name;
 	unsigned value;
 } constants[] = {
-	{"%tid.w", 0}, {"%ntid.w", 1}, {"%ctaid.w", 0}, {"%nctaid.w", 1}, {"WARP_SZ", 32},
+	{"%tid.w", 0},
+	{"%ntid.w", 1},
+	{"%ctaid.w", 0},
+	{"%nctaid.w", 1},
 };
 
 /* Registers that only this vendor has: read by inline assembly, and the kernel is locked. */

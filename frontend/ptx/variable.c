@@ -135,8 +135,9 @@ bool ptx_declare_variable(struct ptx_lift *l, struct ptx_symbol *s)
 	if (s->space == PTX_SHARED)
 		return true;
 	LLVMSetInitializer(s->value, LLVMConstNull(type));
-	/* .const may be written by the host between launches: not an LLVM constant. */
-	LLVMSetLinkage(s->value, LLVMExternalLinkage);
+	/* .const may be written by the host between launches: not an LLVM constant. Nobody outside
+	 * of the function names one that is declared in its body. */
+	LLVMSetLinkage(s->value, l->function ? LLVMInternalLinkage : LLVMExternalLinkage);
 	return true;
 }
 
@@ -185,27 +186,39 @@ static LLVMValueRef scalar(struct ptx_lift *l, const struct ptx_value *v, enum p
 	return LLVMGetPoison(want);
 }
 
-/* Nested braces are flattened: elements are in memory order, missing ones zero. The inner
- * dimensions' sizes are not kept, so short inner lists are refused by their count. */
-static size_t count_values(const struct ptx_value *v, bool *nested)
-{
-	size_t n = 0;
+/* The elements of one variable's initialiser, in memory order. */
+struct elements {
+	const struct ptx_symbol *symbol;
+	uint64_t size[PTX_MAX_DIMENSIONS + 1]; /* of the dimensions, a vector's last */
+	unsigned dimensions;
+	LLVMValueRef *value;
+};
 
-	for (; v; v = v->next) {
-		*nested |= v->kind == PTX_V_LIST;
-		n += v->kind == PTX_V_LIST ? count_values(v->first, nested) : 1;
+/*
+ * The list of dimension `d` into `room` elements from `at` on: its members are lists of the next
+ * dimension, or the elements. Missing ones stay zero, as in C (PTX ISA 5.4.4).
+ */
+static bool fill(struct ptx_lift *l, const struct elements *e, const struct ptx_value *list,
+		 unsigned d, uint64_t at, uint64_t room)
+{
+	uint64_t part = e->size[d] ? room / e->size[d] : 0, n = 0;
+
+	for (const struct ptx_value *v = list->first; v; v = v->next, n++) {
+		if (n == e->size[d])
+			return ptx_fail_at(l, v->line, v->column,
+					   "initialiser of '%s' has more than %llu elements in "
+					   "dimension %u",
+					   e->symbol->name, (unsigned long long)n, d + 1);
+		if (d + 1 == e->dimensions)
+			e->value[at + n] = scalar(l, v, e->symbol->type);
+		else if (v->kind != PTX_V_LIST)
+			return ptx_fail_at(l, v->line, v->column,
+					   "initialiser of '%s' needs braces for dimension %u",
+					   e->symbol->name, d + 2);
+		else if (!fill(l, e, v, d + 1, at + n * part, part))
+			return false;
 	}
-	return n;
-}
-
-static void flatten(struct ptx_lift *l, const struct ptx_value *v, enum ptx_type type,
-		    LLVMValueRef *out, size_t *n)
-{
-	for (; v; v = v->next)
-		if (v->kind == PTX_V_LIST)
-			flatten(l, v->first, type, out, n);
-		else
-			out[(*n)++] = scalar(l, v, type);
+	return !l->failed;
 }
 
 bool ptx_initialise_variable(struct ptx_lift *l, struct ptx_symbol *s)
@@ -213,8 +226,7 @@ bool ptx_initialise_variable(struct ptx_lift *l, struct ptx_symbol *s)
 	const struct ptx_value *v = s->initialiser;
 	LLVMTypeRef element = ptx_storage_type(l, s->type);
 	uint64_t elements = s->elements * s->vector;
-	bool nested = false;
-	size_t n = 0, have;
+	struct elements e = {.symbol = s};
 
 	if (!v || !s->value)
 		return true;
@@ -232,24 +244,25 @@ bool ptx_initialise_variable(struct ptx_lift *l, struct ptx_symbol *s)
 			LLVMSetInitializer(s->value, value);
 		return !l->failed;
 	}
-	have = count_values(v->first, &nested);
-	if (have > elements || (nested && have != elements))
-		return ptx_fail_at(l, v->line, v->column,
-				   "initialiser of '%s' has %zu elements, the variable %llu",
-				   s->name, have, (unsigned long long)elements);
 	if (elements > MAX_SPELT)
 		return ptx_fail_at(l, v->line, v->column, "initialised variable '%s' is too large",
 				   s->name);
-	LLVMValueRef *values = calloc(elements ? elements : 1, sizeof *values);
-	if (!values)
+	memcpy(e.size, s->dimension, sizeof s->dimension);
+	e.dimensions = s->dimensions;
+	if (s->vector > 1)
+		e.size[e.dimensions++] = s->vector;
+	if (!e.dimensions)
+		return ptx_fail_at(l, v->line, v->column,
+				   "initialiser of '%s': more braces than dimensions", s->name);
+	e.value = calloc(elements ? elements : 1, sizeof *e.value);
+	if (!e.value)
 		return ptx_fail_at(l, v->line, v->column, "out of memory");
-	flatten(l, v->first, s->type, values, &n);
-	while (n < elements)
-		values[n++] = LLVMConstNull(element);
-	if (!s->is_array && s->vector == 1 && n == 1)
-		LLVMSetInitializer(s->value, values[0]);
-	else
-		LLVMSetInitializer(s->value, LLVMConstArray2(element, values, n));
-	free(values);
+	if (fill(l, &e, v, 0, 0, elements)) {
+		for (uint64_t i = 0; i < elements; i++)
+			if (!e.value[i])
+				e.value[i] = LLVMConstNull(element);
+		LLVMSetInitializer(s->value, LLVMConstArray2(element, e.value, elements));
+	}
+	free(e.value);
 	return !l->failed;
 }

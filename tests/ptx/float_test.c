@@ -146,7 +146,7 @@ static void comparisons(void **state)
 	const struct ptx_case cases[] = {
 		{"setp.lt.s32 %p8, %r0, %r1;", 'p', {M1, 0}, 1},
 		{"setp.lt.u32 %p8, %r0, %r1;", 'p', {M1, 0}, 0},
-		{"setp.lo.s32 %p8, %r0, %r1;", 'p', {M1, 0}, 0},
+		{"setp.lo.u32 %p8, %r0, %r1;", 'p', {M1, 0}, 0},
 		{"setp.hs.u64 %p8, %d0, %d1;", 'p', {M1, 0}, 1},
 		{"setp.eq.b16 %p8, %h0, %h1;", 'p', {0x10001, 1}, 1},
 		{"setp.ne.and.s32 %p8, %r0, %r1, %p0;", 'p', {1, 0, 0, 0}, 0},

@@ -198,9 +198,34 @@ static float rsqrt(float a)
 {
 	return 1 / sqrtf(a);
 }
+/* A double of an upper word alone, without denormals. */
+static double upper(double a)
+{
+	uint64_t bits;
+
+	if (isnan(a))
+		bits = 0x7fffffff00000000;
+	else
+		memcpy(&bits, &a, sizeof a);
+	bits &= 0xffffffff00000000;
+	if (!(bits & 0x7ff0000000000000))
+		bits &= 0x8000000000000000;
+	memcpy(&a, &bits, sizeof a);
+	return a;
+}
 static double rcp64(double a)
 {
-	return 1 / a;
+	return upper(1 / upper(a));
+}
+static double rsqrt64(double a)
+{
+	return upper(1 / sqrt(upper(a)));
+}
+static float divide_approx(float a, float b)
+{
+	if (fabsf(b) > 0x1p126f && !isinf(b))
+		return isinf(a) ? NAN : copysignf(0, a) * copysignf(1, b);
+	return a / b;
 }
 static float divide(float a, float b)
 {
@@ -393,9 +418,10 @@ const struct reference_symbol reference_symbols[] = {
 	S("tally.approx.sin.f32", sinf),
 	S("tally.approx.cos.f32", cosf),
 	S("tally.approx.tanh.f32", tanhf),
-	S("tally.approx.div.f32", divide),
+	S("tally.approx.div.f32", divide_approx),
 	S("tally.approx.div.full.f32", divide),
 	S("tally.approx.rcp.ftz.f64", rcp64),
+	S("tally.approx.rsqrt.ftz.f64", rsqrt64),
 	S("tally.round.add.rz.f32", add_rz),
 	S("tally.round.add.rp.f32", add_rp),
 	S("tally.round.add.rm.f32", add_rm),

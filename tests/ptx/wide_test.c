@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Atomic accesses of 128 bits (PTX ISA 9.7.9.8, 9.7.9.12, 9.7.13.5), on devices only. */
+/* Atomic accesses of 128 bits (PTX ISA 9.7.9.8, 9.7.9.12, 9.7.13.5), and mbarrier objects
+ * (9.7.13.15): on devices only. */
 // clang-format off
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,12 +74,50 @@ static void ordered(void **state)
 	PTX_RUN(cases);
 }
 
+#define OBJECT                                                                                     \
+	".shared .align 8 .b64 object; .reg .b64 %old; "                                           \
+	"mbarrier.init.shared.b64 [object], %r0; "
+
+/* arrive_drop with bytes to come, and in a phase that it does not complete. */
+static void dropping(void **state)
+{
+	static const struct ptx_case cases[] = {
+		{OBJECT "mbarrier.arrive_drop.expect_tx.shared.b64 %old, [object], 16; "
+			"mbarrier.test_wait.parity.shared.b64 %p8, [object], 0;",
+		 'p',
+		 {1},
+		 0},
+		{OBJECT
+		 "mbarrier.arrive_drop.expect_tx.release.cta.shared::cta.b64 _, [object], %r1; "
+		 "mbarrier.complete_tx.shared.b64 [object], %r1; "
+		 "mbarrier.test_wait.parity.shared.b64 %p8, [object], 0;",
+		 'p',
+		 {1, 16},
+		 1},
+		/* one of two leaves: the next phase needs one alone */
+		{OBJECT "mbarrier.arrive_drop.noComplete.shared.b64 _, [object], 1; "
+			"mbarrier.arrive.shared.b64 %old, [object]; "
+			"mbarrier.arrive.shared.b64 %old, [object]; "
+			"mbarrier.test_wait.parity.shared.b64 %p8, [object], 1;",
+		 'p',
+		 {2},
+		 1},
+		{OBJECT "mbarrier.arrive_drop.noComplete.shared.b64 %old, [object], 2; "
+			"mbarrier.pending_count.b64 %r8, %old;",
+		 'r',
+		 {5},
+		 5},
+	};
+	PTX_RUN(cases);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exchange),
 		cmocka_unit_test(compare_and_swap),
 		cmocka_unit_test(ordered),
+		cmocka_unit_test(dropping),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
