@@ -3,6 +3,7 @@
  * Matrix intrinsics of a warp (llvm.nvvm.mma.*, wmma.*, ldmatrix.*, stmatrix.*, movmatrix) as the
  * contract's operations of the same instruction: other names, and packed halves as i32.
  */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "ir_passes/ir.h"
 #include "ir_passes/matrix.h"
 
-enum { MAX_WORDS = 16 };
+enum { MAX_WORDS = 20, NAME = 256 };
 
 struct words {
 	char text[160];
@@ -66,18 +67,63 @@ static bool types_of(const struct words *w, unsigned i, char *out, size_t size, 
 	return snprintf(out, size, "s32.%s.%s.s32", a, b) > 0;
 }
 
-/* mma[.xor.popc].SHAPE.row.col[.satfinite].TYPES */
-static bool name_mma(const struct words *w, char *out, size_t size)
+/* Whether words of the intrinsic's name from `i` on are these; past them then. */
+static bool skip(const struct words *w, unsigned *i, const char *first, const char *second)
 {
-	bool bits = !strcmp(at(w, 1), "xor") || !strcmp(at(w, 1), "and"), saturated;
-	unsigned i = bits ? 3 : 1;
-	char types[64];
+	bool there = !strcmp(at(w, *i), first) && (!second || !strcmp(at(w, *i + 1), second));
 
-	if (w->count < i + 4 || !types_of(w, i + 3, types, sizeof(types), &saturated))
+	if (there)
+		*i += second ? 2 : 1;
+	return there;
+}
+
+/*
+ * .kind.f8f6f4, or .mxf4nvf4[.scale.4x] of block-scaled products, as the contract spells it. What a
+ * name without .scale means is the instruction's default (PTX ISA 9.7.14.3).
+ */
+static bool name_kind(const struct words *w, unsigned *i, bool blocks, char *out, size_t size)
+{
+	const char *kind = at(w, *i);
+	bool quarters = !strcmp(kind, "mxf8f6f4");
+
+	if (!blocks)
+		return snprintf(out, size, "%s",
+				skip(w, i, "kind", "f8f6f4") ? "kind.f8f6f4." : "") >= 0;
+	++*i;
+	snprintf(out, size, "kind.%s.block_scale.scale_vec.%cX.", kind,
+		 strcmp(at(w, *i), "scale") ? (quarters ? '1' : '2') : *at(w, *i + 1));
+	if (!strcmp(at(w, *i), "scale"))
+		*i += 2;
+	return *kind == 'm';
+}
+
+/*
+ * mma[.xor.popc][.sp[.ordered.metadata]][.block.scale].SHAPE.row.col[KIND][.satfinite].TYPES; what
+ * the sparse ones choose by a constant argument is the end of the contract's name.
+ */
+static bool name_mma(const struct words *w, unsigned selector, char *out, size_t size)
+{
+	bool bits = !strcmp(at(w, 1), "xor") || !strcmp(at(w, 1), "and"), saturated = false;
+	unsigned i = bits ? 3 : 1;
+	bool sparse = skip(w, &i, "sp", NULL), ordered = skip(w, &i, "ordered", "metadata");
+	bool blocks = skip(w, &i, "block", "scale");
+	unsigned shape = i;
+	char types[64], kind[64], end[16] = "";
+
+	i += 3;
+	if (w->count < i + 1 || !name_kind(w, &i, blocks, kind, sizeof(kind)))
 		return false;
-	snprintf(out, size, "tally.mma.%s.%s.%s.%s%s%s%s%s", at(w, i), at(w, i + 1), at(w, i + 2),
-		 saturated ? "satfinite." : "", types, bits ? "." : "", bits ? at(w, 1) : "",
-		 bits ? ".popc" : "");
+	if (blocks)
+		snprintf(types, sizeof(types), "%s.%s.%s.%s.%s", at(w, i), at(w, i + 1),
+			 at(w, i + 2), at(w, i + 3), at(w, i + 4));
+	else if (!types_of(w, i, types, sizeof(types), &saturated))
+		return false;
+	if (sparse)
+		snprintf(end, sizeof(end), ".%u", selector);
+	snprintf(out, size, "tally.mma%s%s.%s.%s.%s.%s%s%s%s%s%s%s", sparse ? ".sp" : "",
+		 ordered ? ".ordered_metadata" : "", at(w, shape), at(w, shape + 1),
+		 at(w, shape + 2), saturated ? "satfinite." : "", kind, types, bits ? "." : "",
+		 bits ? at(w, 1) : "", bits ? ".popc" : "", end);
 	return true;
 }
 
@@ -127,14 +173,14 @@ static bool name_rows(const struct words *w, char *out, size_t size)
 	return w->count > 5;
 }
 
-static bool operation_name(const char *intrinsic, char *out, size_t size)
+static bool operation_name(const char *intrinsic, unsigned selector, char *out, size_t size)
 {
 	struct words w;
 
 	if (!split(&w, intrinsic + strlen("llvm.nvvm.")))
 		return false;
 	if (!strcmp(at(&w, 0), "mma"))
-		return name_mma(&w, out, size);
+		return name_mma(&w, selector, out, size);
 	if (!strcmp(at(&w, 0), "wmma"))
 		return !strcmp(at(&w, 2), "mma") ? name_product(&w, out, size)
 						 : name_memory(&w, out, size);
@@ -153,22 +199,40 @@ static LLVMValueRef as(struct lift *lift, LLVMValueRef v, LLVMTypeRef type)
 	return LLVMBuildBitCast(lift->builder, v, type, "");
 }
 
-/* Whether the operation takes the call's arguments as they are, or as other words of their size. */
-static bool fits(LLVMValueRef call, LLVMTypeRef type)
+enum { NONE = UINT32_MAX };
+
+/* The argument that sparse products choose by: behind the metadata, and last but for the six that
+ * scale blocks. NONE: there is none such. */
+static unsigned selector_at(LLVMValueRef call, const char *name)
+{
+	unsigned count = LLVMGetNumArgOperands(call);
+
+	if (!strstr(name, ".mma.sp."))
+		return NONE;
+	return count - (strstr(name, ".block.scale.") ? 7 : 1);
+}
+
+/* The call's arguments for the operation, as other words of their size; false if it takes others.
+ */
+static bool take_arguments(struct lift *lift, LLVMValueRef call, unsigned left_out,
+			   LLVMTypeRef type, LLVMValueRef *arguments)
 {
 	LLVMTypeRef parameters[TALLY_OPERATION_ARGUMENTS];
-	unsigned count = LLVMCountParamTypes(type);
+	unsigned count = LLVMCountParamTypes(type), n = 0;
 
-	if (LLVMGetNumArgOperands(call) != count)
+	if (LLVMGetNumArgOperands(call) != count + (left_out != NONE))
 		return false;
 	LLVMGetParamTypes(type, parameters);
-	for (unsigned i = 0; i < count; i++) {
-		LLVMTypeRef from = LLVMTypeOf(LLVMGetOperand(call, i));
-		bool pointer = LLVMGetTypeKind(from) == LLVMPointerTypeKind;
-
-		if (pointer != (LLVMGetTypeKind(parameters[i]) == LLVMPointerTypeKind))
+	for (unsigned i = 0; i < LLVMGetNumArgOperands(call); i++)
+		if (i != left_out)
+			arguments[n++] = LLVMGetOperand(call, i);
+	for (unsigned i = 0; i < count; i++)
+		if ((LLVMGetTypeKind(LLVMTypeOf(arguments[i])) == LLVMPointerTypeKind) !=
+		    (LLVMGetTypeKind(parameters[i]) == LLVMPointerTypeKind))
 			return false;
-	}
+	LLVMPositionBuilderBefore(lift->builder, call);
+	for (unsigned i = 0; i < count; i++)
+		arguments[i] = as(lift, arguments[i], parameters[i]);
 	return true;
 }
 
@@ -200,24 +264,21 @@ static void replace(struct lift *lift, LLVMValueRef call, LLVMValueRef made)
 
 bool bitcode_matrix(struct lift *lift, LLVMValueRef call)
 {
-	LLVMTypeRef parameters[TALLY_OPERATION_ARGUMENTS], type;
+	const char *intrinsic = tally_called_name(call);
+	unsigned selector = selector_at(call, intrinsic), chosen = 0;
 	LLVMValueRef arguments[TALLY_OPERATION_ARGUMENTS];
-	const struct tally_matrix_form *form;
-	char name[160];
+	LLVMTypeRef type;
+	char name[NAME];
 
+	if (selector != NONE)
+		chosen = (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(call, selector));
 	/* What has no operation stays, and locks. */
-	if (!operation_name(tally_called_name(call), name, sizeof(name)))
-		return true;
-	form = tally_matrix_find(name, NULL);
-	if (!form)
+	if (!operation_name(intrinsic, chosen, name, sizeof(name)) ||
+	    !tally_matrix_find(name, NULL))
 		return true;
 	type = tally_operation_type(lift->context, tally_operation_find(name));
-	if (!fits(call, type))
+	if (!take_arguments(lift, call, selector, type, arguments))
 		return true;
-	LLVMGetParamTypes(type, parameters);
-	LLVMPositionBuilderBefore(lift->builder, call);
-	for (unsigned i = 0; i < LLVMCountParamTypes(type); i++)
-		arguments[i] = as(lift, LLVMGetOperand(call, i), parameters[i]);
 	replace(lift, call,
 		tally_build_operation(lift->builder, lift->module, name, arguments,
 				      LLVMCountParamTypes(type)));
