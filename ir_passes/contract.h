@@ -35,6 +35,10 @@ enum tally_address_space {
 #define TALLY_ATTR_VENDOR      "tally.vendor"
 #define TALLY_ATTR_LOCKED      "tally.locked"
 
+/* Named metadata of a module: variables that stand for textures, samplers and surfaces. */
+#define TALLY_MD_OPAQUE	     "tally.opaque"
+#define TALLY_MD_INDEPENDENT "tally.opaque.independent"
+
 /* At calls of tally.barrier*: the lanes of a warp come together, or not at all. */
 #define TALLY_ATTR_ALIGNED "tally.aligned"
 

@@ -44,17 +44,9 @@ static bool skip_attribute(struct ptx_parser *p)
 /* The type part: .align 8 .v2 .f32, and a parameter's .ptr .global .align 4. */
 static bool type_part(struct ptx_parser *p, struct ptx_symbol *s)
 {
-	static const char *const refused[] = {"texref", "samplerref", "surfref"};
-
 	while (p->lexer.token.kind == PTX_DOT) {
 		const struct ptx_token *t = &p->lexer.token;
 		enum ptx_type type = ptx_type_find(t->text, t->length);
-		for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-			if (ptx_is_dot(p, refused[i]))
-				return ptx_syntax(&p->lexer,
-						  ".%s variables have no neutral meaning; use "
-						  "bindless handles",
-						  refused[i]);
 		if (type && s->type)
 			return ptx_unexpected(p, "one type only");
 		if (type) {
@@ -306,6 +298,24 @@ static bool range_variables(struct ptx_parser *p, const struct ptx_symbol *range
 	return name != NULL;
 }
 
+/* { addr_mode_0 = clamp_to_border, filter_mode = nearest }: kept as it stands. */
+static bool fields(struct ptx_parser *p, struct ptx_symbol *s)
+{
+	const char *from = p->lexer.token.text;
+	char *text;
+
+	if (!ptx_expect(p, '{'))
+		return false;
+	while (p->lexer.token.kind != PTX_END && !ptx_is_punct(p, '}'))
+		ptx_next(&p->lexer);
+	text = ptx_new(p, (size_t)(p->lexer.token.text - from) + 2);
+	if (!text || !ptx_is_punct(p, '}'))
+		return ptx_unexpected(p, "'}'");
+	memcpy(text, from, (size_t)(p->lexer.token.text - from) + 1);
+	s->fields = text;
+	return ptx_expect(p, '}');
+}
+
 static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 {
 	const struct ptx_token *t = &p->lexer.token;
@@ -340,7 +350,8 @@ static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 	if (ptx_accept(p, '=')) {
 		if (s->space != PTX_GLOBAL && s->space != PTX_CONST)
 			return ptx_syntax(&p->lexer, "only .global and .const have initialisers");
-		if (!(s->initialiser = initialiser(p)))
+		if (ptx_type_is_opaque(s->type) ? !fields(p, s)
+						: !(s->initialiser = initialiser(p)))
 			return false;
 		if (!close_array(p, s))
 			return false;
@@ -352,6 +363,15 @@ static bool one_name(struct ptx_parser *p, const struct ptx_symbol *common)
 	return true;
 }
 
+/* Textures, samplers and surfaces are variables of the module (PTX ISA 5.3). */
+static bool opaque_place(struct ptx_parser *p, const struct ptx_symbol *s)
+{
+	if (!ptx_type_is_opaque(s->type) || (s->space == PTX_GLOBAL && !p->function))
+		return true;
+	return ptx_syntax(&p->lexer, ".%s variables are .global and stand outside of functions",
+			  ptx_type_name(s->type));
+}
+
 bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage)
 {
 	struct ptx_symbol common = *linkage;
@@ -360,7 +380,7 @@ bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage)
 	common.vector = 1;
 	common.space = space_of(p);
 	ptx_next(&p->lexer);
-	if (!type_part(p, &common))
+	if (!type_part(p, &common) || !opaque_place(p, &common))
 		return false;
 	do {
 		if (!one_name(p, &common))
@@ -385,6 +405,11 @@ bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list)
 		ptx_next(&p->lexer);
 		if (!type_part(p, &common))
 			return false;
+		if (ptx_type_is_opaque(common.type))
+			return ptx_syntax(&p->lexer,
+					  "no launch sets a parameter of type .%s; use a .global "
+					  "variable or a 64-bit handle",
+					  ptx_type_name(common.type));
 		if (p->lexer.token.kind != PTX_NAME)
 			return ptx_unexpected(p, "a parameter's name");
 		s = ptx_add(p->module, p->lexer.token.text, p->lexer.token.length, PTX_VARIABLE,

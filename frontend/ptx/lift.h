@@ -104,6 +104,9 @@ void ptx_build_return(struct ptx_lift *l);
 
 /* vendor.c */
 bool ptx_lower_vendor(struct ptx_lift *l, const struct ptx_statement *s);
+/* The address of a texture, sampler or surface: ptxas takes it in a mov.u64 alone. Locks. */
+LLVMValueRef ptx_opaque_address(struct ptx_lift *l, const struct ptx_statement *s,
+				const char *name);
 void ptx_lock(struct ptx_lift *l, const struct ptx_statement *s, const char *what);
 
 /* provenance.c: integers that were pointers become pointers again. */

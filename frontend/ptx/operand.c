@@ -143,6 +143,8 @@ static LLVMValueRef address_value(struct ptx_lift *l, const struct ptx_statement
 			ptx_fail(l, s, "the address of kernel '%s'", symbol->name);
 		else
 			pointer = symbol->value;
+	} else if (symbol->kind == PTX_VARIABLE && ptx_type_is_opaque(symbol->type)) {
+		return ptx_as(l, ptx_opaque_address(l, s, symbol->name), type, false);
 	} else if (symbol->kind == PTX_VARIABLE) {
 		pointer = ptx_place(l, symbol);
 	}

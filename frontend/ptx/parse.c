@@ -371,6 +371,11 @@ static bool alias(struct ptx_parser *p)
 	return ptx_expect(p, ';');
 }
 
+static bool is_name(const struct ptx_token *t, const char *name)
+{
+	return t->length == strlen(name) && !memcmp(t->text, name, t->length);
+}
+
 static bool header(struct ptx_parser *p, bool *done)
 {
 	struct ptx_lexer *l = &p->lexer;
@@ -386,6 +391,7 @@ static bool header(struct ptx_parser *p, bool *done)
 		do {
 			if (l->token.kind != PTX_NAME)
 				return ptx_unexpected(p, "a target");
+			p->module->independent |= is_name(&l->token, "texmode_independent");
 			ptx_next(l);
 		} while (ptx_accept(p, ','));
 		return true;

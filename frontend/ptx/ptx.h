@@ -59,7 +59,10 @@
 	T(s4, 4, OTHER) \
 	T(u2, 2, OTHER) \
 	T(s2, 2, OTHER) \
-	T(b1, 1, OTHER)
+	T(b1, 1, OTHER) \
+	T(texref, 64, OTHER) \
+	T(samplerref, 64, OTHER) \
+	T(surfref, 64, OTHER)
 /* clang-format on */
 
 enum ptx_kind {
@@ -84,6 +87,9 @@ enum ptx_type ptx_type_find(const char *text, size_t length);
 const char *ptx_type_name(enum ptx_type type);
 unsigned ptx_type_bits(enum ptx_type type);
 enum ptx_kind ptx_type_kind(enum ptx_type type);
+
+/* .texref, .samplerref, .surfref (PTX ISA 5.3). */
+bool ptx_type_is_opaque(enum ptx_type type);
 
 enum ptx_space {
 	PTX_GENERIC,
@@ -124,6 +130,7 @@ struct ptx_symbol {
 	bool is_extern, is_weak, is_visible, is_common;
 	unsigned align; /* bytes; 0 when not given */
 	struct ptx_value *initialiser;
+	const char *fields;	       /* of an opaque variable, braces and all; NULL: none */
 	uint32_t range;		       /* PTX_RANGE: how many */
 	struct ptx_function *function; /* PTX_FUNCTION, PTX_PROTOTYPE */
 	struct ptx_symbol **target;    /* PTX_TARGETS */
@@ -251,7 +258,8 @@ struct ptx_module {
 	struct ptx_alias *aliases;
 	unsigned address_size;
 	bool has_loc;
-	bool rolled; /* .pragma "nounroll" of the whole file */
+	bool rolled;	  /* .pragma "nounroll" of the whole file */
+	bool independent; /* .target texmode_independent */
 };
 
 /* Parses all of a PTX file, or `part` of it (NULL: all). False with a `file:line:col` error. Free

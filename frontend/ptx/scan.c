@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contents of a PTX file: see scan.h. */
 #include "frontend/ptx/scan.h"
+#include "frontend/ptx/ptx.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -97,6 +98,9 @@ static void variable(struct scan *s)
 		/* Several variables, x<3>: no compiler writes that. */
 		if (!s->walk.depth &&
 		    (ptx_token_is_punct(t, ',') || (!in_value && ptx_token_is_punct(t, '<'))))
+			s->failed = true;
+		/* Textures: their fields are no names of the module's. */
+		if (t->kind == PTX_DOT && ptx_type_is_opaque(ptx_type_find(t->text, t->length)))
 			s->failed = true;
 		if (t->kind != PTX_NAME)
 			continue;

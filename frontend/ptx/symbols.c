@@ -38,6 +38,11 @@ enum ptx_kind ptx_type_kind(enum ptx_type type)
 	return types[type].kind;
 }
 
+bool ptx_type_is_opaque(enum ptx_type type)
+{
+	return type == PTX_texref || type == PTX_samplerref || type == PTX_surfref;
+}
+
 bool ptx_has(const struct ptx_statement *s, const char *modifier)
 {
 	for (unsigned i = 0; i < s->modifiers; i++)

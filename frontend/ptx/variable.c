@@ -99,6 +99,22 @@ static LLVMTypeRef masked(struct ptx_lift *l, const struct ptx_symbol *s, LLVMVa
 	return type;
 }
 
+/* A texture, sampler or surface: 64 bits that stand for it, and what it is. */
+static void declare_opaque(struct ptx_lift *l, const struct ptx_symbol *s)
+{
+	const char *type = ptx_type_name(s->type), *fields = s->fields ? s->fields : "";
+	LLVMMetadataRef part[] = {LLVMValueAsMetadata(s->value),
+				  LLVMMDStringInContext2(l->context, type, strlen(type)),
+				  LLVMMDStringInContext2(l->context, fields, strlen(fields))};
+
+	LLVMAddNamedMetadataOperand(
+		l->module, TALLY_MD_OPAQUE,
+		LLVMMetadataAsValue(l->context, LLVMMDNodeInContext2(l->context, part, 3)));
+	if (l->ptx->independent)
+		LLVMGetOrInsertNamedMetadata(l->module, TALLY_MD_INDEPENDENT,
+					     strlen(TALLY_MD_INDEPENDENT));
+}
+
 bool ptx_declare_variable(struct ptx_lift *l, struct ptx_symbol *s)
 {
 	char name[300];
@@ -138,6 +154,8 @@ bool ptx_declare_variable(struct ptx_lift *l, struct ptx_symbol *s)
 	/* .const may be written by the host between launches: not an LLVM constant. Nobody outside
 	 * of the function names one that is declared in its body. */
 	LLVMSetLinkage(s->value, l->function ? LLVMInternalLinkage : LLVMExternalLinkage);
+	if (ptx_type_is_opaque(s->type))
+		declare_opaque(l, s);
 	return true;
 }
 

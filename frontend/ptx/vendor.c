@@ -125,11 +125,23 @@ static enum ptx_type value_type(const struct ptx_statement *s, const struct ptx_
 	return s->type[0] && ptx_type_bits(s->type[0]) == 32 ? PTX_b32 : PTX_b64;
 }
 
+/* A texture, sampler or surface is named: in independent mode no register may stand for it (PTX ISA
+ * 5.3). */
+static bool print_opaque(struct vendor *v, const struct ptx_operand *o)
+{
+	if (!o->symbol || o->symbol->kind != PTX_VARIABLE || !ptx_type_is_opaque(o->symbol->type))
+		return false;
+	print_text(v, o->name, strlen(o->name));
+	return true;
+}
+
 /* A register, or the address of a variable. */
 static void print_value(struct vendor *v, const struct ptx_operand *o)
 {
 	struct ptx_operand plain = *o;
 
+	if (print_opaque(v, o))
+		return;
 	plain.negated = false;
 	if (o->negated)
 		tally_buffer_print(&v->text, o->symbol && o->symbol->type == PTX_pred ? "!" : "-");
@@ -155,7 +167,9 @@ static void print_memory(struct vendor *v, const struct ptx_operand *o)
 	if (is_register(&base) && ptx_type_bits(base.symbol->type) == 32)
 		type = PTX_b32;
 	tally_buffer_print(&v->text, "[");
-	if (o->name) {
+	if (o->name && print_opaque(v, o)) {
+		/* by its name */
+	} else if (o->name) {
 		unsigned n = add_input(v, ptx_value(v->l, v->s, &base, type), -1);
 
 		if (is_query(v->s)) {
@@ -311,4 +325,25 @@ bool ptx_lower_vendor(struct ptx_lift *l, const struct ptx_statement *s)
 	tally_buffer_free(&v.text);
 	tally_buffer_free(&v.before);
 	return !l->failed;
+}
+
+LLVMValueRef ptx_opaque_address(struct ptx_lift *l, const struct ptx_statement *s, const char *name)
+{
+	struct tally_buffer text = {0};
+	LLVMTypeRef type = LLVMFunctionType(l->i64, NULL, 0, 0);
+	LLVMValueRef code;
+
+	tally_buffer_print(&text, "mov.u64 $0, ");
+	for (; *name; name++)
+		tally_buffer_print(&text, *name == '$' ? "$$" : "%c", *name);
+	tally_buffer_print(&text, ";");
+	if (text.failed) {
+		ptx_fail(l, s, "out of memory");
+		return LLVMGetPoison(l->i64);
+	}
+	code = LLVMGetInlineAsm(type, text.data, text.size, "=l", 2, 0, 0, LLVMInlineAsmDialectATT,
+				0);
+	tally_buffer_free(&text);
+	ptx_lock(l, s, s->opcode);
+	return LLVMBuildCall2(l->builder, type, code, NULL, 0, "");
 }

@@ -95,6 +95,11 @@ void tally_cuda_options(LLVMModuleRef module, bool ours);
  * variables declarations and puts `suffix` behind the names of what is internal. */
 bool tally_cuda_part(LLVMModuleRef module, const char *suffix, struct tally_error *error);
 
+/* Before instructions are selected: tells LLVM which variables are textures, samplers and surfaces.
+ * After: the text from `from` on gets their fields and the texturing mode of the source. */
+void tally_cuda_textures(LLVMModuleRef module);
+void tally_cuda_texture_text(LLVMModuleRef module, struct tally_buffer *out, size_t from);
+
 /*
  * Last, before instructions are selected with `machine` (LLVM's target machine): lowers what LLVM's
  * own pipeline would lower there, and tells LLVM to leave out the optimiser that runs in between.

@@ -227,6 +227,7 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 	    !tally_lower_emit(module, machine, false, out, error))
 		return false;
 	drop_debug_word(out, from);
+	tally_cuda_texture_text(module, out, from);
 	tally_lower_stats(options, "codegen");
 	return true;
 }
@@ -255,6 +256,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 	if (!machine)
 		return false;
 	set_machine(module, machine);
+	tally_cuda_textures(module);
 	tally_cuda_aligned(module);
 	ok = tally_cuda_flush(module, error) && tally_lower_matrix(module, target->sm, error) &&
 	     tally_cuda_matrix(module, target, error) &&
