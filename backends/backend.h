@@ -33,8 +33,9 @@ struct tally_lower_options {
 
 struct tally_lowering {
 	const char *vendor; /* "nvidia", "amd", "cpu": what "tally.vendor" is compared with */
-	const char *const *targets; /* NULL-terminated */
-	unsigned emits;		    /* bit set of 1u << enum tally_emit */
+	const char *const *targets;	  /* NULL-terminated */
+	unsigned emits;			  /* bit set of 1u << enum tally_emit */
+	const unsigned *parameter_limits; /* tally_pass_options.parameter_limits */
 
 	/*
 	 * Turns neutral `module` (verified; the callee may change it as it likes, the caller

@@ -79,44 +79,71 @@ bool tally_write_all(int fd, const void *data, size_t size)
 	return true;
 }
 
-bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error)
+static bool cannot_write(const char *path, const char *why, struct tally_error *error)
+{
+	return tally_fail_at(error, path, 0, 0, "cannot write: %s", why);
+}
+
+/* A pipe, a device: written in place. A folder is none of them: it cannot be opened. */
+static bool is_special(const char *path)
 {
 	struct stat info;
-	char temporary[PATH_MAX], real[PATH_MAX];
 
-	if (!strcmp(path, "-")) {
-		if (!tally_write_all(STDOUT_FILENO, data, size))
-			return tally_fail_at(error, "<stdout>", 0, 0, "cannot write: %s",
-					     strerror(errno));
-		return true;
-	}
-	bool special = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
-	if (special) {
-		int fd = open(path, O_WRONLY | O_CLOEXEC);
-		bool ok = fd >= 0 && tally_write_all(fd, data, size);
-		int saved = errno;
-		if (fd >= 0)
-			close(fd);
-		return ok || tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(saved));
-	}
+	return stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+}
+
+/* A file beside the one that it is to replace, opened, and both their names; or -1. */
+static int begin(const char *path, char real[PATH_MAX], char temporary[PATH_MAX],
+		 struct tally_error *error)
+{
+	static _Atomic unsigned serial;
+	int fd;
+
+	if (!*path)
+		return cannot_write("\"\"", "that is no file's name", error), -1;
 	/* The file is replaced, not the link that names it, and not one that must not be written.
 	 */
 	if (realpath(path, real)) {
 		if (faccessat(AT_FDCWD, real, W_OK, AT_EACCESS) != 0)
-			return tally_fail_at(error, path, 0, 0, "cannot write: %s",
-					     strerror(errno));
-	} else if (snprintf(real, sizeof real, "%s", path) >= (int)sizeof real) {
-		return tally_fail_at(error, path, 0, 0, "cannot write: the path is too long");
+			return cannot_write(path, strerror(errno), error), -1;
+	} else if (snprintf(real, PATH_MAX, "%s", path) >= PATH_MAX) {
+		return cannot_write(path, "the path is too long", error), -1;
 	}
+	if (snprintf(temporary, PATH_MAX, "%s.%d.%u.tmp", real, (int)getpid(), serial++) >=
+	    PATH_MAX)
+		return cannot_write(path, "the path is too long", error), -1;
 	/* Not mkostemp: it makes files of mode 0600, and only O_CREAT applies the umask without
 	 * a moment in which the whole process runs with another one. */
-	static _Atomic unsigned serial;
-	if (snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", real, (int)getpid(), serial++) >=
-	    (int)sizeof temporary)
-		return tally_fail_at(error, path, 0, 0, "cannot write: the path is too long");
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
+		cannot_write(path, strerror(errno), error);
+	return fd;
+}
+
+static bool write_special(const char *path, const void *data, size_t size,
+			  struct tally_error *error)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok = fd >= 0 && tally_write_all(fd, data, size);
+	int saved = errno;
+
+	if (fd >= 0)
+		close(fd);
+	return ok || cannot_write(path, strerror(saved), error);
+}
+
+bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error)
+{
+	char temporary[PATH_MAX], real[PATH_MAX];
+
+	if (!strcmp(path, "-"))
+		return tally_write_all(STDOUT_FILENO, data, size) ||
+		       cannot_write("<stdout>", strerror(errno), error);
+	if (is_special(path))
+		return write_special(path, data, size, error);
+	int fd = begin(path, real, temporary, error);
+	if (fd < 0)
+		return false;
 	bool ok = tally_write_all(fd, data, size);
 	int saved = errno;
 	if (close(fd) != 0 && ok) {
@@ -130,7 +157,29 @@ bool tally_file_write(const char *path, const void *data, size_t size, struct ta
 	if (ok)
 		return true;
 	unlink(temporary);
-	return tally_fail_at(error, path, 0, 0, "cannot write: %s", strerror(saved));
+	return cannot_write(path, strerror(saved), error);
+}
+
+bool tally_file_may_write(const char *path, struct tally_error *error)
+{
+	char temporary[PATH_MAX], real[PATH_MAX];
+	struct stat info;
+	int fd;
+
+	if (!strcmp(path, "-"))
+		return true;
+	if (is_special(path)) {
+		if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+			return cannot_write(path, strerror(EISDIR), error);
+		return faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 ||
+		       cannot_write(path, strerror(errno), error);
+	}
+	fd = begin(path, real, temporary, error);
+	if (fd < 0)
+		return false;
+	close(fd);
+	unlink(temporary);
+	return true;
 }
 
 bool tally_make_folders(const char *path, struct tally_error *error)

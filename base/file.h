@@ -18,6 +18,10 @@ bool tally_file_read(const char *path, struct tally_buffer *out, struct tally_er
  */
 bool tally_file_write(const char *path, const void *data, size_t size, struct tally_error *error);
 
+/* Whether tally_file_write() would begin: for programs that work for long before they write. False
+ * with its error. Nothing of `path` changes, and nothing is left behind. */
+bool tally_file_may_write(const char *path, struct tally_error *error);
+
 /* Writes `size` bytes to a descriptor, however many calls that takes. False with errno set. */
 bool tally_write_all(int fd, const void *data, size_t size);
 

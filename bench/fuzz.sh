@@ -20,22 +20,36 @@ Exit status 1 when anything was found.
 END
 }
 
+die() {
+	printf 'fuzz: error: %s\n' "$*" >&2
+	exit 2
+}
+
+check=
 while [ $# -gt 0 ]; do
 	case $1 in
-	--minutes) minutes=$2; shift ;;
-	--jobs) jobs=$2; shift ;;
-	--program) program=$2; shift ;;
-	--out) out=$2; shift ;;
+	--minutes | --jobs | --program | --out)
+		[ -n "${2:-}" ] || die "$1 wants a value (see --help)"
+		printf -v "${1#--}" %s "$2"
+		shift
+		;;
+	--check) check=1 ;; # the arguments alone
 	-h | --help) usage; exit 0 ;;
-	-*) usage >&2; exit 2 ;;
-	*) targets+=("$1") ;;
+	-*) die "unknown option $1 (see --help)" ;;
+	*)
+		[[ " ${all[*]} " == *" $1 "* ]] || die "no target \"$1\" (there are: ${all[*]})"
+		targets+=("$1")
+		;;
 	esac
 	shift
 done
 [ ${#targets[@]} -gt 0 ] || targets=("${all[@]}")
-[ -x "$program" ] || { echo "fuzz: error: no $program: ./dev fuzz builds it" >&2; exit 2; }
+[[ $minutes =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)$ ]] || die "--minutes $minutes: a number, fractions allowed"
+[[ $jobs =~ ^[1-9][0-9]{0,3}$ ]] || die "--jobs $jobs: a whole number from 1 to 9999"
 seconds=$(awk "BEGIN { print int($minutes * 60) }")
-[ "$seconds" -ge 1 ] && [ "$jobs" -ge 1 ] || { usage >&2; exit 2; }
+[ "$seconds" -ge 1 ] || die "--minutes $minutes: at least a second"
+[ -z "$check" ] || exit 0
+[ -x "$program" ] || die "no $program: ./dev fuzz builds it"
 mkdir -p "$out" || exit 2
 export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1:detect_stack_use_after_return=0:alloc_dealloc_mismatch=0}
 export TALLY_FUZZ_TARGET

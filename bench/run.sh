@@ -6,19 +6,27 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${TALLY_BUILD:-$PWD/build}
-known=$(cd "$build/bench" && printf '%s\n' bench_* | grep -v '\.' | sed 's/^bench_//')
+# What the build makes; all that there is while nothing is built.
+if ls "$build"/bench/bench_* >/dev/null 2>&1; then
+	known=$(cd "$build/bench" && printf '%s\n' bench_* | grep -v '\.' | sed 's/^bench_//')
+else
+	known=$(sed -n 's/^ *tally_bench(\([a-z_]*\) .*/\1/p; s/.*\/bench_\([a-z]*\) @ONLY/\1/p' bench/CMakeLists.txt | sort -u)
+fi
 
+check=
 case ${1:-} in
 --help | -h)
 	echo "usage: bench/run.sh [NAME...]"
 	echo "names:" $known
 	exit 0
 	;;
+--check) check=1 && shift ;; # the arguments alone
 esac
 for name in "$@"; do
 	grep -qxF -- "$name" <<<"$known" ||
 		{ echo "bench: error: no figures named \"$name\"; known:" $known >&2; exit 1; }
 done
+[ -z "$check" ] || exit 0
 
 scratch=$(mktemp -d)
 daemon=

@@ -20,6 +20,7 @@ struct lower_options {
 	bool variants_only; /* what came is written as it came: kernels without a variant go */
 	unsigned jobs;	    /* processes at once */
 	bool list, classify, keep_going, lift;
+	unsigned given;	  /* which options, by their numbers: lower_options.h */
 	bool opaque;	  /* --transform opaque: machine code, nothing is lifted */
 	unsigned timeout; /* seconds; 0: none */
 	unsigned memory;  /* MiB; 0: no limit */
@@ -56,8 +57,10 @@ bool lower_keep(const struct lower_options *options, const struct tally_lowering
 		const struct tally_images *images, struct tally_buffer *out);
 
 /* lower_classify.c: prints of each kernel which transforms it takes and what its blocks and warps
- * need of each other. Transforms the module. */
-bool lower_classify(LLVMModuleRef module, struct tally_error *error);
+ * need of each other. `lowering` is of the target, NULL: NVIDIA's machines. Transforms the module.
+ */
+bool lower_classify(LLVMModuleRef module, const struct tally_lowering *lowering,
+		    struct tally_error *error);
 
 /* lower_opaque.c: appends the machine code for the target that `input` holds, with guards in its
  * kernels. */

@@ -36,10 +36,12 @@ static void print(LLVMModuleRef module, const struct kernel *k)
 		printf("    only %s: %s\n", tally_attribute(kernel, TALLY_ATTR_VENDOR), locked);
 }
 
-bool lower_classify(LLVMModuleRef module, struct tally_error *error)
+bool lower_classify(LLVMModuleRef module, const struct tally_lowering *lowering,
+		    struct tally_error *error)
 {
-	struct tally_pass_options passes = {.transforms =
-						    TALLY_SLICE | TALLY_GUARD | TALLY_PERSIST};
+	struct tally_pass_options passes = {
+		.transforms = TALLY_SLICE | TALLY_GUARD | TALLY_PERSIST,
+		.parameter_limits = (lowering ? lowering : &tally_lowering_cuda)->parameter_limits};
 	struct kernel *kernels = NULL;
 	size_t count = 0;
 	bool ok = true;

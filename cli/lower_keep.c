@@ -55,6 +55,18 @@ static bool suits(const struct ptx_outline *outline, const struct lower_options 
 	return true;
 }
 
+/* Kernels whose copies could not have their parameter. */
+static void refuse_full(struct ptx_outline *outline, const struct tally_lowering *lowering)
+{
+	for (size_t k = 0; k < outline->entries; k++) {
+		struct ptx_entry *e = &outline->entry[k];
+
+		if (!e->reason &&
+		    !tally_launch_fits(e->parameter_bytes, lowering->parameter_limits))
+			e->reason = TALLY_NO_ROOM;
+	}
+}
+
 /* What stands round the bodies, for the machine and version that the text names. */
 static bool make_frame(const struct ptx_outline *outline, const struct lower_options *options,
 		       const struct tally_lowering *lowering, struct ptx_frame *frame,
@@ -109,7 +121,9 @@ static bool keep(const struct tally_image *image, const struct lower_options *op
 	struct ptx_frame frame = {0};
 	bool ok;
 
-	ok = ptx_outline(&outline, text, strnlen(text, image->size)) && suits(&outline, options);
+	ok = ptx_outline(&outline, text, strnlen(text, image->size));
+	refuse_full(&outline, lowering);
+	ok = ok && suits(&outline, options);
 	tally_lower_stats(&options->lower, "read");
 	ok = ok && make_frame(&outline, options, lowering, &frame, &ignored);
 	if (ok) {

@@ -87,7 +87,7 @@ bool lower_holds_something(LLVMModuleRef module)
 	return false;
 }
 
-static bool transform(LLVMModuleRef module, struct lower_options *options,
+static bool transform(LLVMModuleRef module, struct lower_options *options, const unsigned *limits,
 		      struct tally_error *error)
 {
 	lower_step("transforming");
@@ -99,6 +99,7 @@ static bool transform(LLVMModuleRef module, struct lower_options *options,
 	} else {
 		options->passes.print_after = options->print_after;
 	}
+	options->passes.parameter_limits = limits;
 	if (!tally_passes_run(module, &options->passes, error))
 		return false;
 	warn_refused(module, options);
@@ -114,7 +115,7 @@ bool lower_module(LLVMModuleRef module, struct lower_options *options,
 {
 	if (lowering && options->keep_going)
 		drop_locked(module, lowering->vendor);
-	if (!transform(module, options, error))
+	if (!transform(module, options, lowering ? lowering->parameter_limits : NULL, error))
 		return false;
 	if (options->variants_only && !LLVMGetFirstFunction(module))
 		return true; /* all kernels stay whole */

@@ -11,53 +11,32 @@
 
 #include "base/number.h"
 #include "cli/lower.h"
+#include "cli/lower_options.h"
 #include "cli/targets.h"
 
-enum {
-	OPTION_LIST = 256,
-	OPTION_CLASSIFY,
-	OPTION_TRANSFORM,
-	OPTION_KERNEL,
-	OPTION_EMIT,
-	OPTION_PRINT_AFTER,
-	OPTION_VERIFY,
-	OPTION_KEEP_GOING,
-	OPTION_LIFT,
-	OPTION_STATS,
-	OPTION_COROUTINES,
-	OPTION_TIMEOUT,
-	OPTION_PTX_VERSION,
-	OPTION_MEMORY,
-	OPTION_JOBS,
-	OPTION_LIBDEVICE,
-	OPTION_ROCM,
-	OPTION_HELP,
-	OPTION_VERSION,
-};
-
 static const struct option long_options[] = {
-	{"list", no_argument, NULL, OPTION_LIST},
-	{"classify", no_argument, NULL, OPTION_CLASSIFY},
-	{"target", required_argument, NULL, 't'},
-	{"transform", required_argument, NULL, OPTION_TRANSFORM},
-	{"kernel", required_argument, NULL, OPTION_KERNEL},
-	{"emit", required_argument, NULL, OPTION_EMIT},
-	{"output", required_argument, NULL, 'o'},
-	{"optimise", required_argument, NULL, 'O'},
-	{"print-after", required_argument, NULL, OPTION_PRINT_AFTER},
-	{"verify", no_argument, NULL, OPTION_VERIFY},
-	{"keep-going", no_argument, NULL, OPTION_KEEP_GOING},
-	{"lift", no_argument, NULL, OPTION_LIFT},
-	{"stats", no_argument, NULL, OPTION_STATS},
-	{"coroutines", no_argument, NULL, OPTION_COROUTINES},
-	{"timeout", required_argument, NULL, OPTION_TIMEOUT},
-	{"ptx-version", required_argument, NULL, OPTION_PTX_VERSION},
-	{"memory", required_argument, NULL, OPTION_MEMORY},
-	{"jobs", required_argument, NULL, OPTION_JOBS},
-	{"libdevice", required_argument, NULL, OPTION_LIBDEVICE},
-	{"rocm-device-libs", required_argument, NULL, OPTION_ROCM},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{"version", no_argument, NULL, OPTION_VERSION},
+	{"list", no_argument, NULL, LOWER_OPTION_LIST},
+	{"classify", no_argument, NULL, LOWER_OPTION_CLASSIFY},
+	{"target", required_argument, NULL, LOWER_OPTION_TARGET},
+	{"transform", required_argument, NULL, LOWER_OPTION_TRANSFORM},
+	{"kernel", required_argument, NULL, LOWER_OPTION_KERNEL},
+	{"emit", required_argument, NULL, LOWER_OPTION_EMIT},
+	{"output", required_argument, NULL, LOWER_OPTION_OUTPUT},
+	{"optimise", required_argument, NULL, LOWER_OPTION_OPTIMISE},
+	{"print-after", required_argument, NULL, LOWER_OPTION_PRINT_AFTER},
+	{"verify", no_argument, NULL, LOWER_OPTION_VERIFY},
+	{"keep-going", no_argument, NULL, LOWER_OPTION_KEEP_GOING},
+	{"lift", no_argument, NULL, LOWER_OPTION_LIFT},
+	{"stats", no_argument, NULL, LOWER_OPTION_STATS},
+	{"coroutines", no_argument, NULL, LOWER_OPTION_COROUTINES},
+	{"timeout", required_argument, NULL, LOWER_OPTION_TIMEOUT},
+	{"ptx-version", required_argument, NULL, LOWER_OPTION_PTX_VERSION},
+	{"memory", required_argument, NULL, LOWER_OPTION_MEMORY},
+	{"jobs", required_argument, NULL, LOWER_OPTION_JOBS},
+	{"libdevice", required_argument, NULL, LOWER_OPTION_LIBDEVICE},
+	{"rocm-device-libs", required_argument, NULL, LOWER_OPTION_ROCM},
+	{"help", no_argument, NULL, LOWER_OPTION_HELP},
+	{"version", no_argument, NULL, LOWER_OPTION_VERSION},
 	{NULL, 0, NULL, 0},
 };
 
@@ -115,18 +94,17 @@ static void print_help(void)
 	pass_names(&passes);
 	printf("%s)\n"
 	       "  --verify             check the IR contract after each pass\n"
-	       "  --lift               PTX goes through IR also where its text could stay\n"
+	       "  --lift               NVIDIA: PTX goes through IR also where its text could stay\n"
 	       "  --coroutines         CPU: a coroutine for each thread of all kernels with "
 	       "barriers\n"
 	       "  --stats              time of each step and registers of each kernel\n"
-	       "  --timeout S          give up after S seconds\n"
-	       "  --ptx-version M.N    of PTX to write (6.0 to 9.0); default: the target's oldest\n"
-	       "                       that has what the code needs\n"
+	       "  --timeout S          give up after S seconds; 0, the default: never\n"
+	       "  --ptx-version M.N    NVIDIA: of PTX to write (6.0 to 9.0); default: the "
+	       "target's\n"
+	       "                       oldest that has what the code needs\n"
 	       "  --memory MIB         give up beyond it (4096 and 256 x INPUT's size; 0: never)\n"
-	       "  --jobs N             lower parts of a large PTX file in N processes; default: "
-	       "one "
-	       "for\n"
-	       "                       each processor\n"
+	       "  --jobs N             NVIDIA: lower parts of a large PTX file in N processes;\n"
+	       "                       default: one for each processor\n"
 	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
 	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
 	       "  --help, --version\n"
@@ -145,19 +123,11 @@ static void print_version(void)
 	printf("tally-lower %s (LLVM %u.%u.%u)\n", TALLY_VERSION, major, minor, patch);
 }
 
-static const struct {
-	const char *name;
-	enum tally_emit emit;
-} emits[] = {{"ptx", TALLY_EMIT_PTX},
-	     {"asm", TALLY_EMIT_ASM},
-	     {"obj", TALLY_EMIT_OBJ},
-	     {"ir", TALLY_EMIT_IR}};
-
 static bool parse_emit(const char *text, enum tally_emit *emit, struct tally_error *error)
 {
-	for (size_t k = 0; k < sizeof emits / sizeof *emits; k++)
-		if (!strcmp(emits[k].name, text)) {
-			*emit = emits[k].emit;
+	for (size_t k = TALLY_EMIT_DEFAULT + 1; k < LOWER_EMITS; k++)
+		if (!strcmp(lower_emits[k], text)) {
+			*emit = (enum tally_emit)k;
 			return true;
 		}
 	return tally_fail(error, "unknown form '%s' for --emit (known: ptx, asm, obj, ir)", text);
@@ -222,136 +192,63 @@ static bool take(int option, const char *value, struct lower_options *options, b
 	unsigned number = 0;
 
 	switch (option) {
-	case 't':
+	case LOWER_OPTION_TARGET:
 		options->target = value;
 		return true;
-	case 'o':
+	case LOWER_OPTION_OUTPUT:
 		options->output = value;
 		return true;
-	case 'O':
+	case LOWER_OPTION_OPTIMISE:
 		if (!parse_number("-O", value, 3, &number, error))
 			return false;
 		options->lower.optimise = (int)number;
 		return true;
-	case OPTION_LIST:
+	case LOWER_OPTION_LIST:
 		return options->list = true;
-	case OPTION_CLASSIFY:
+	case LOWER_OPTION_CLASSIFY:
 		return options->classify = true;
-	case OPTION_TRANSFORM:
+	case LOWER_OPTION_TRANSFORM:
 		return take_transforms(value, options, error);
-	case OPTION_KERNEL:
+	case LOWER_OPTION_KERNEL:
 		options->passes.kernel = value;
 		return true;
-	case OPTION_EMIT:
+	case LOWER_OPTION_EMIT:
 		return parse_emit(value, &options->lower.emit, error);
-	case OPTION_PRINT_AFTER:
+	case LOWER_OPTION_PRINT_AFTER:
 		options->print_after = value;
 		return check_pass(value, error);
-	case OPTION_VERIFY:
+	case LOWER_OPTION_VERIFY:
 		return options->passes.verify = true;
-	case OPTION_KEEP_GOING:
+	case LOWER_OPTION_KEEP_GOING:
 		return options->keep_going = true;
-	case OPTION_LIFT:
+	case LOWER_OPTION_LIFT:
 		return options->lift = true;
-	case OPTION_COROUTINES:
+	case LOWER_OPTION_COROUTINES:
 		return options->lower.coroutines = true;
-	case OPTION_STATS:
+	case LOWER_OPTION_STATS:
 		return options->lower.stats = true;
-	case OPTION_TIMEOUT:
+	case LOWER_OPTION_TIMEOUT:
 		return parse_number("--timeout", value, 1000000, &options->timeout, error);
-	case OPTION_PTX_VERSION:
+	case LOWER_OPTION_PTX_VERSION:
 		return parse_version(value, &options->lower.ptx, error);
-	case OPTION_MEMORY:
+	case LOWER_OPTION_MEMORY:
 		return parse_number("--memory", value, 1u << 30, &options->memory, error);
-	case OPTION_JOBS:
+	case LOWER_OPTION_JOBS:
 		return parse_number("--jobs", value, 1024, &options->jobs, error) &&
 		       (options->jobs || tally_fail(error, "--jobs: 0 processes do nothing"));
-	case OPTION_LIBDEVICE:
+	case LOWER_OPTION_LIBDEVICE:
 		options->lower.libdevice = value;
 		return true;
-	case OPTION_ROCM:
+	case LOWER_OPTION_ROCM:
 		options->lower.rocm_device_libs = value;
 		return true;
-	case OPTION_HELP:
+	case LOWER_OPTION_HELP:
 		print_help();
 		return *done = true;
 	default:
 		print_version();
 		return *done = true;
 	}
-}
-
-/* Machine code is neither lifted nor lowered. */
-static bool check_opaque(const struct lower_options *options, const char *vendor,
-			 struct tally_error *error)
-{
-	const char *other = options->lower.emit		? "--emit"
-			    : options->print_after	? "--print-after"
-			    : options->passes.verify	? "--verify"
-			    : options->lower.ptx	? "--ptx-version"
-			    : options->lower.coroutines ? "--coroutines"
-							: NULL;
-
-	if (strcmp(vendor, "nvidia"))
-		return tally_fail(error, "target %s has no machine code that opaque can change",
-				  options->target);
-	return !other ||
-	       tally_fail(error, "--transform opaque changes machine code: %s does not go with it",
-			  other);
-}
-
-/* What the options ask for has to fit together. */
-static bool check(struct lower_options *options, struct tally_error *error)
-{
-	const struct tally_lowering *lowering;
-	struct tally_buffer known = {0};
-
-	if (!options->input)
-		return tally_fail(error, "no input (see --help)");
-	if (options->list || options->classify) {
-		const char *other = options->output		 ? "-o"
-				    : options->print_after	 ? "--print-after"
-				    : options->passes.transforms ? "--transform"
-				    : options->opaque		 ? "--transform"
-				    : options->lower.emit	 ? "--emit"
-				    : !options->list		 ? NULL
-				    : options->passes.kernel	 ? "--kernel"
-				    : options->target		 ? "--target"
-				    : options->classify		 ? "--classify"
-								 : NULL;
-
-		return !other ||
-		       tally_fail(error, "%s only shows what is there: %s does not go with it",
-				  options->list ? "--list" : "--classify", other);
-	}
-	if (!options->target && options->opaque)
-		return tally_fail(error, "--transform opaque wants the chip as --target");
-	if (!options->target) {
-		/* Neutral IR has no target, and neither has a mere check. */
-		if (options->lower.emit == TALLY_EMIT_IR ||
-		    (options->passes.verify && !options->output &&
-		     options->lower.emit == TALLY_EMIT_DEFAULT))
-			return true;
-		tally_targets_print(&known, ", ");
-		tally_fail(error, "no --target (known: %s)", known.data);
-		tally_buffer_free(&known);
-		return false;
-	}
-	lowering = tally_lowering_find(options->target, error);
-	if (!lowering)
-		return false;
-	options->lower.target = options->target;
-	if (options->opaque)
-		return check_opaque(options, lowering->vendor, error);
-	if (options->lower.ptx && strcmp(lowering->vendor, "nvidia"))
-		return tally_fail(error,
-				  "target %s is not written as PTX: --ptx-version does not "
-				  "go with it",
-				  options->target);
-	if (!(lowering->emits >> options->lower.emit & 1))
-		return tally_fail(error, "target %s has no such form: --emit %s", options->target,
-				  emits[options->lower.emit - 1].name);
-	return true;
 }
 
 static unsigned processors(void)
@@ -373,8 +270,13 @@ bool lower_options_parse(int argc, char **argv, struct lower_options *options, b
 	while ((option = getopt_long(argc, argv, ":o:O:t:", long_options, NULL)) != -1) {
 		if (option == ':' || option == '?')
 			return bad_option(option, argv, error);
+		option = option == 't'	 ? LOWER_OPTION_TARGET
+			 : option == 'o' ? LOWER_OPTION_OUTPUT
+			 : option == 'O' ? LOWER_OPTION_OPTIMISE
+					 : option;
 		if (!take(option, optarg, options, done, error))
 			return false;
+		options->given |= 1u << (option - LOWER_OPTION_FIRST);
 		if (*done)
 			return true;
 	}
@@ -384,5 +286,5 @@ bool lower_options_parse(int argc, char **argv, struct lower_options *options, b
 		return tally_fail(error, "more than one input: '%s' and '%s'", options->input,
 				  argv[optind]);
 	options->passes.required = !options->keep_going;
-	return check(options, error);
+	return lower_options_check(options, error);
 }

@@ -2,13 +2,8 @@
 /* Whole files, compressed as their name says; see pack.h. */
 #include "cli/pack.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -87,21 +82,4 @@ bool tally_pack_write(const char *path, const struct tally_buffer *text, struct 
 		return ok;
 	}
 	return tally_file_write(path, text->data, text->size, error);
-}
-
-bool tally_pack_check(const char *path, struct tally_error *error)
-{
-	char folder[PATH_MAX];
-	struct stat is;
-	const char *slash = strrchr(path, '/');
-	int length = slash ? (int)(slash - path) : 0;
-
-	if (!*path || (slash && !slash[1]) || (!stat(path, &is) && S_ISDIR(is.st_mode)))
-		return tally_fail(error, "cannot write \"%s\": that is no file's name", path);
-	if (!strcmp(path, "-") || !access(path, W_OK))
-		return true;
-	snprintf(folder, sizeof folder, "%.*s", slash && !length ? 1 : length, path);
-	if (errno == ENOENT && !access(*folder ? folder : ".", W_OK | X_OK))
-		return true;
-	return tally_fail(error, "cannot write %s: %s", path, strerror(errno));
 }

@@ -10,7 +10,4 @@
  * one where it ends in .zst, else as it is. */
 bool tally_pack_write(const char *path, const struct tally_buffer *text, struct tally_error *error);
 
-/* Whether a file of that name can be made or replaced, as far as can be told without doing so. */
-bool tally_pack_check(const char *path, struct tally_error *error);
-
 #endif

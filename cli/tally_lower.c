@@ -39,7 +39,7 @@ static bool compile_whole(struct lower_options *options, const struct tally_lowe
 
 	if (!module)
 		return false;
-	return options->classify ? lower_classify(module, error)
+	return options->classify ? lower_classify(module, lowering, error)
 				 : lower_module(module, options, lowering, out, error);
 }
 
@@ -107,6 +107,9 @@ static bool run(struct lower_options *options, struct tally_error *error)
 {
 	struct tally_buffer input = {0}, out = {0};
 
+	/* Before the work, which may take minutes. */
+	if (options->output && !tally_file_may_write(options->output, error))
+		return false;
 	if (!tally_file_read(options->input, &input, error))
 		return false;
 	/* A driver's image ends in a NUL or not; text readers want one. */

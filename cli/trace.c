@@ -375,7 +375,7 @@ int tally_command_trace(int argc, char **argv)
 	r.reports = (struct tally_reports){.socket = socket, .keep = true};
 	handle_signals(true);
 	/* Whatever is missing is found out before the command runs. */
-	bool ok = tally_pack_check(r.settings.output, &error) &&
+	bool ok = tally_file_may_write(r.settings.output, &error) &&
 		  tally_socket_path(socket, sizeof socket, &error) &&
 		  tally_start_daemon(socket, &error) && record(&r, &error);
 	/* What was recorded is worth having even if the recording ended badly. */

@@ -300,6 +300,33 @@ static bool run_tasks(const struct options *o, struct task *tasks, size_t count,
 	return true;
 }
 
+/* The compiler knows which targets there are: it says so before it looks at its input. */
+bool check_targets(const struct options *o, struct tally_error *error)
+{
+	static const char unknown[] = "unknown target";
+	char log[PATH_MAX];
+
+	if (!tally_make_folders(o->work, error))
+		return false;
+	snprintf(log, sizeof log, "%s/targets.%d.log", o->work, (int)getpid());
+	for (size_t k = 0; o->targets[k] && !tally_failed(error); k++) {
+		char *lower[] = {(char *)o->tally_lower, "/dev/null", "--target",
+				 (char *)o->targets[k], NULL};
+		struct tally_error ignored = {0};
+		struct tally_buffer text = {0};
+		char *found;
+
+		unlink(log);
+		run(lower, log);
+		if (tally_file_read(log, &text, &ignored) && text.size &&
+		    (found = strstr(text.data, unknown)))
+			tally_fail(error, "%.*s", (int)strcspn(found, "\n"), found);
+		tally_buffer_free(&text);
+	}
+	unlink(log);
+	return !tally_failed(error);
+}
+
 bool compile_all(const struct options *o, struct tally_error *error)
 {
 	struct task *tasks = NULL;

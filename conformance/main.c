@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/number.h"
 #include "conformance/runner.h"
 
@@ -91,6 +92,15 @@ static bool any_selected(const struct options *o)
 	return false;
 }
 
+/* What would be found at the end of all work otherwise, or in every line of it. */
+static bool check(const struct options *o, struct tally_error *error)
+{
+	if (!o->driver && !o->targets[0])
+		return tally_fail(error, "--device none and --target none leave nothing to do");
+	return (!o->junit || tally_file_may_write(o->junit, error)) &&
+	       (!o->table || tally_file_may_write(o->table, error)) && check_targets(o, error);
+}
+
 int main(int argc, char **argv)
 {
 	enum { FILTER = 256, DEVICE, TARGET, JUNIT, TABLE, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
@@ -170,6 +180,11 @@ int main(int argc, char **argv)
 					       c->block[1], c->block[2]);
 		return 0;
 	}
+	if (!*targets) {
+		tally_fail(&error, "--target wants targets, or none");
+		tally_error_print(&error, "conformance");
+		return 1;
+	}
 	o.targets = split(targets);
 	o.kernels = join(build, "conformance/kernels");
 	o.work = join(build, "conformance/work");
@@ -194,6 +209,10 @@ int main(int argc, char **argv)
 			getenv("TALLY_CUDA_TARGET") ? getenv("TALLY_CUDA_TARGET") : "sm_90";
 	} else if (strcmp(device, "none")) {
 		tally_fail(&error, "unknown device %s: there are cpu, cuda and none", device);
+		tally_error_print(&error, "conformance");
+		return 1;
+	}
+	if (!check(&o, &error)) {
 		tally_error_print(&error, "conformance");
 		return 1;
 	}

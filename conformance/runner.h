@@ -49,6 +49,8 @@ void report(const char *name, const char *column, enum outcome outcome, double s
 /* Prints the table and the totals; writes JUnit XML when asked. False when anything failed. */
 bool report_finish(const struct options *o);
 
+/* compile.c: false with an error for a target that tally-lower does not know. */
+bool check_targets(const struct options *o, struct tally_error *error);
 /* compile.c: lowers every kernel for the device and for every target, `jobs` at a time. */
 bool compile_all(const struct options *o, struct tally_error *error);
 /* Where the device's image of `kernel` for `transform` is; made by compile_all(). */

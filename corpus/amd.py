@@ -179,6 +179,7 @@ def page(rows, targets):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.error = lambda what: parser.exit(1, "corpus/amd.py: error: %s (see --help)\n" % what)
     parser.add_argument("files", nargs="*", type=Path, help="default: all of build/corpus")
     parser.add_argument("--only", default="")
     parser.add_argument("--targets", default=",".join(TARGETS))

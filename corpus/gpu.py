@@ -60,6 +60,7 @@ def program(source, ours, lower):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.error = lambda what: parser.exit(1, "corpus/gpu.py: error: %s (see --help)\n" % what)
     parser.add_argument("--lower", default="", help="more options for tally-lower")
     parser.add_argument("--programs", action=argparse.BooleanOptionalAction, default=True)
     options = parser.parse_args()

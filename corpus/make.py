@@ -90,6 +90,7 @@ def triton(out):
 
 def main():
     parser = argparse.ArgumentParser()
+    parser.error = lambda what: parser.exit(1, "corpus/make.py: error: %s (see --help)\n" % what)
     parser.add_argument("--only", default="", help="only what has this word in its name")
     parser.add_argument("--out", type=Path, default=ROOT / "build/corpus")
     options = parser.parse_args()

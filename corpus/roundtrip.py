@@ -116,6 +116,7 @@ def page(rows, total, transform):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.error = lambda what: parser.exit(1, "corpus/roundtrip.py: error: %s (see --help)\n" % what)
     parser.add_argument("--only", default="")
     parser.add_argument("--transform", default="")
     parser.add_argument("--lower", default="", help="more options for tally-lower")

@@ -25,17 +25,29 @@ die() {
 	exit 1
 }
 
+check=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--help | -h) usage; exit 0 ;;
-	--repeats) repeats=${2:?--repeats needs a number}; shift ;;
-	--seconds) seconds=${2:?--seconds needs a number}; shift ;;
-	--load) load=${2:?--load needs a number}; shift ;;
-	*) die "unknown option $1 (see --help)" ;;
+	--check) check=1 ;; # the arguments alone
+	--repeats | --seconds | --load)
+		[ -n "${2:-}" ] || die "$1 wants a number"
+		printf -v "${1#--}" %s "$2"
+		shift
+		;;
+	*) die "unknown argument \"$1\" (see --help)" ;;
 	esac
 	shift
 done
-[[ $repeats =~ ^[1-9][0-9]*$ ]] || die "--repeats $repeats: a whole number from 1"
+# above WHAT LEAST MOST: a number, fractions allowed, greater than LEAST.
+above() {
+	[[ ${!1} =~ ^([0-9]+\.?[0-9]*|\.[0-9]+)$ ]] && awk "BEGIN { exit !(${!1} > $2 && ${!1} <= $3) }" ||
+		die "--$1 ${!1}: a number above $2, at most $3"
+}
+[[ $repeats =~ ^[1-9][0-9]{0,3}$ ]] || die "--repeats $repeats: a whole number from 1 to 9999"
+above seconds 0 3600
+above load 0 1
+[ -z "$check" ] || exit 0
 for program in demo/server demo/trainer bin/tally bin/tallyd lib/libcuda.so.1 lib/libcudart.so.13 lib/libtally.so; do
 	[ -e "$build/$program" ] || die "$build/$program is missing: ./dev build makes it"
 done

@@ -21,19 +21,27 @@ static LLVMContextRef context_of(LLVMModuleRef module)
 	return LLVMGetModuleContext(module);
 }
 
-static void set_name(char *text, size_t size, LLVMValueRef kernel, const char *suffix)
+char *tally_name_with(LLVMValueRef kernel, const char *suffix)
 {
-	size_t length;
+	const char *name = tally_name(kernel);
+	size_t length = strlen(name), size = strlen(suffix) + 1;
+	char *text = malloc(length + size);
 
-	snprintf(text, size, "%s%s", LLVMGetValueName2(kernel, &length), suffix);
+	if (text) {
+		memcpy(text, name, length);
+		memcpy(text + length, suffix, size);
+	}
+	return text;
 }
 
+/* As LLVM's functions, without a name when memory ran out: the lookup then finds nothing. */
 LLVMValueRef tally_body_of(LLVMModuleRef module, LLVMValueRef kernel)
 {
-	char name[4096];
+	char *name = tally_name_with(kernel, TALLY_BODY_SUFFIX);
+	LLVMValueRef body = name ? LLVMGetNamedFunction(module, name) : NULL;
 
-	set_name(name, sizeof name, kernel, ".body");
-	return LLVMGetNamedFunction(module, name);
+	free(name);
+	return body;
 }
 
 /* The types of `kernel`'s parameters with `extra` free places behind; the caller frees it. */
@@ -64,19 +72,22 @@ static LLVMValueRef create_body(LLVMModuleRef module, LLVMValueRef kernel)
 {
 	unsigned count = LLVMCountParams(kernel);
 	LLVMTypeRef *types = param_types(kernel, TALLY_BODY_EXTRA), type;
+	char *name = tally_name_with(kernel, TALLY_BODY_SUFFIX);
 	LLVMValueRef body;
-	char name[4096];
 
-	if (!types)
+	if (!types || !name) {
+		free(types);
+		free(name);
 		return NULL;
+	}
 	for (unsigned k = 0; k < TALLY_BODY_OPERATIONS; k++)
 		types[count + k] = LLVMInt32TypeInContext(context_of(module));
 	types[count + TALLY_BODY_PERSISTENT] = LLVMInt1TypeInContext(context_of(module));
 	type = LLVMFunctionType(LLVMVoidTypeInContext(context_of(module)), types,
 				count + TALLY_BODY_EXTRA, 0);
 	free(types);
-	set_name(name, sizeof name, kernel, ".body");
 	body = LLVMAddFunction(module, name, type);
+	free(name);
 	LLVMSetLinkage(body, LLVMInternalLinkage);
 	tally_copy_attributes(kernel, body, count);
 	/* The entry's byval bytes are already a copy that nobody writes to. */
@@ -199,23 +210,25 @@ static bool split_kernel(LLVMModuleRef module, LLVMValueRef kernel, struct tally
 {
 	LLVMValueRef body = create_body(module, kernel), plain, extra[TALLY_BODY_EXTRA];
 	struct substitution s = {.body = body, .first = LLVMCountParams(kernel)};
+	char *name = tally_name_with(kernel, "");
 	LLVMBuilderRef builder;
-	size_t length;
-	char name[4096];
 
-	if (!body)
+	if (!body || !name) {
+		free(name);
 		return tally_fail(error, "out of memory");
+	}
 	tally_move_body(kernel, body);
 	if (LLVMGetSubprogram(kernel)) {
 		LLVMSetSubprogram(body, LLVMGetSubprogram(kernel));
 		LLVMSetSubprogram(kernel, NULL);
 	}
-	if (!tally_visit_instructions(body, substitute, &s))
+	plain = tally_visit_instructions(body, substitute, &s)
+			? tally_wrapper_create(module, kernel, "", false)
+			: NULL;
+	if (!plain) {
+		free(name);
 		return tally_fail(error, "out of memory");
-
-	plain = tally_wrapper_create(module, kernel, "", false);
-	if (!plain)
-		return tally_fail(error, "out of memory");
+	}
 	builder = LLVMCreateBuilderInContext(context_of(module));
 	LLVMPositionBuilderAtEnd(builder,
 				 LLVMAppendBasicBlockInContext(context_of(module), plain, "entry"));
@@ -227,10 +240,9 @@ static bool split_kernel(LLVMModuleRef module, LLVMValueRef kernel, struct tally
 	LLVMBuildRetVoid(builder);
 	LLVMDisposeBuilder(builder);
 
-	set_name(name, sizeof name, kernel, "");
 	LLVMDeleteFunction(kernel);
-	length = strlen(name);
-	LLVMSetValueName2(plain, name, length);
+	LLVMSetValueName2(plain, name, strlen(name));
+	free(name);
 	return true;
 }
 

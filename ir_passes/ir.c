@@ -156,6 +156,18 @@ unsigned long long tally_param_size(LLVMModuleRef module, LLVMValueRef function,
 	return LLVMABISizeOfType(LLVMGetModuleDataLayout(module), param_type(function, index));
 }
 
+unsigned long long tally_params_size(LLVMModuleRef module, LLVMValueRef function)
+{
+	unsigned long long bytes = 0;
+
+	for (unsigned k = 0; k < LLVMCountParams(function); k++) {
+		unsigned align = tally_param_alignment(module, function, k);
+
+		bytes = (bytes + align - 1) / align * align + tally_param_size(module, function, k);
+	}
+	return bytes;
+}
+
 void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params)
 {
 	for (unsigned k = 0; k <= params + 1; k++) {

@@ -79,6 +79,8 @@ LLVMTypeRef tally_param_byval(LLVMValueRef function, unsigned index);
 unsigned tally_param_alignment(LLVMModuleRef module, LLVMValueRef function, unsigned index);
 /* Size in bytes of a parameter there. */
 unsigned long long tally_param_size(LLVMModuleRef module, LLVMValueRef function, unsigned index);
+/* Bytes from the first to past the last parameter there. */
+unsigned long long tally_params_size(LLVMModuleRef module, LLVMValueRef function);
 
 /* Copies the attributes of the function itself and of its first `params` parameters. */
 void tally_copy_attributes(LLVMValueRef from, LLVMValueRef to, unsigned params);

@@ -21,6 +21,14 @@ enum {
 /* The operations that the first of those parameters replace, in their order. */
 extern const char *const tally_body_operations[TALLY_BODY_OPERATIONS];
 
+/* `kernel`'s name with `suffix` behind it, of any length; the caller frees it. NULL: no memory. */
+char *tally_name_with(LLVMValueRef kernel, const char *suffix);
+
+/* What stands behind the name of a kernel's body, and of its variant by a set of transforms: slice,
+ * guard, both, or persist alone. */
+#define TALLY_BODY_SUFFIX ".body"
+const char *tally_variant_suffix(unsigned transforms);
+
 /* The body of a kernel that has one (`K.body`), or NULL. */
 LLVMValueRef tally_body_of(LLVMModuleRef module, LLVMValueRef kernel);
 
@@ -41,6 +49,12 @@ void tally_wrapper_call(LLVMBuilderRef builder, LLVMValueRef wrapper, LLVMValueR
  * False with the reason when it cannot be one, or with an error (no reason) out of memory. */
 bool tally_make_persistent(LLVMValueRef body, bool *meet, const char **reason,
 			   struct tally_error *error);
+
+/* What has a name that a body or variant of `kernel` by these transforms would have, or NULL. */
+LLVMValueRef tally_taken_name(LLVMModuleRef module, LLVMValueRef kernel, unsigned transforms);
+
+/* Whether a variant of `kernel` may have a parameter more: see tally_launch_fits(). */
+bool tally_has_room(LLVMModuleRef module, LLVMValueRef kernel, const unsigned *limits);
 
 /* Marks `kernel` as not to be transformed; an error when the options require all. */
 bool tally_refuse(LLVMValueRef kernel, const char *reason, const struct tally_pass_options *options,

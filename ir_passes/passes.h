@@ -21,8 +21,11 @@ struct tally_pass_options {
 	const char *kernel;	 /* only this kernel, or NULL for all: the others are dropped */
 	const char *print_after; /* pass name, or NULL: its output goes to stderr as text */
 	bool verify;		 /* run the verifier after each pass */
-	bool required;		 /* a kernel that cannot be transformed is an error; otherwise
-				    it stays as it is, without a variant */
+	/* What the parameters of a kernel may take on the machines it is for, in bytes: oldest
+	 * machines first, 0 at the end; NULL: no limit. */
+	const unsigned *parameter_limits;
+	bool required; /* a kernel that cannot be transformed is an error; otherwise
+			  it stays as it is, without a variant */
 };
 
 /* Every pass: true when it worked (whether or not it changed anything); false with an error. */
@@ -44,6 +47,14 @@ extern const struct tally_pass_entry tally_passes[]; /* ends with a NULL name */
 /* Runs all passes of the table in order. */
 bool tally_passes_run(LLVMModuleRef module, const struct tally_pass_options *options,
 		      struct tally_error *error);
+
+/* Whether a kernel with `bytes` of parameters may have a struct tally_launch behind them: the
+ * variant may not want machines of later steps of `limits` (as above) than the kernel itself does.
+ */
+bool tally_launch_fits(unsigned long long bytes, const unsigned *limits);
+
+/* Why not. */
+#define TALLY_NO_ROOM "its parameters leave no room for another"
 
 /* After the passes: leaves the variants and what they need, each with its body in it where no other
  * has it. False when memory ran out. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pass `refuse`: marks the kernels that must run whole, and says why. */
+#include "base/buffer.h"
 #include "ir_passes/hazards.h"
 #include "ir_passes/ir.h"
 #include "ir_passes/pass_util.h"
@@ -25,6 +26,24 @@ static const char *reason_in(LLVMValueRef function)
 		}
 	}
 	return NULL;
+}
+
+/* Names that are taken: by what this compiler made of the kernel before, which is an error as they
+ * would be made twice and nobody could tell which is which; or by something else, which is a reason
+ * that is put into `text`. */
+static bool check_names(LLVMModuleRef module, LLVMValueRef kernel, unsigned transforms,
+			struct tally_buffer *text, struct tally_error *error)
+{
+	LLVMValueRef taken = tally_taken_name(module, kernel, transforms);
+
+	if (taken && LLVMIsAFunction(taken) && tally_is_kernel(taken))
+		return tally_fail(error,
+				  "kernel '%s' exists already: was this transformed before? Take "
+				  "what it was made from",
+				  tally_name(taken));
+	if (taken)
+		tally_buffer_print(text, "the name '%s' is taken", tally_name(taken));
+	return !text->failed || tally_fail(error, "out of memory");
 }
 
 /* The reason of the first function of `kernel`'s reach that has one, or NULL. */
@@ -63,14 +82,23 @@ bool tally_pass_refuse(LLVMModuleRef module, const struct tally_pass_options *op
 	if (!options->transforms)
 		return true;
 	TALLY_EACH_FUNCTION (module, kernel) {
+		struct tally_buffer text = {0};
 		const char *reason;
+		bool ok;
 
 		if (!tally_is_kernel(kernel))
 			continue;
+		ok = check_names(module, kernel, options->transforms, &text, error);
 		reason = tally_attribute(kernel, TALLY_ATTR_REFUSE);
 		if (!reason)
+			reason = text.data;
+		if (!reason && !tally_has_room(module, kernel, options->parameter_limits))
+			reason = TALLY_NO_ROOM;
+		if (!reason)
 			reason = find_reason(module, kernel);
-		if (reason && !tally_refuse(kernel, reason, options, error))
+		ok = ok && (!reason || tally_refuse(kernel, reason, options, error));
+		tally_buffer_free(&text);
+		if (!ok)
 			return false;
 	}
 	return true;

@@ -2,7 +2,7 @@
 /* Pass `variant`: adds K$slice, K$guard or K$slice_guard, and K$persist, thin wrappers over K's
  * body.
  */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ir_passes/ir.h"
@@ -226,22 +226,21 @@ static const struct {
 	[TALLY_PERSIST] = {"$persist", "persist"},
 };
 
+const char *tally_variant_suffix(unsigned transforms)
+{
+	return variants[transforms].suffix;
+}
+
 /* An empty variant; the builder is the caller's to dispose. */
 static bool create(struct wrapper *w, LLVMModuleRef module, LLVMValueRef kernel,
 		   unsigned transforms, struct tally_error *error)
 {
-	size_t length;
-	const char *original = LLVMGetValueName2(kernel, &length);
-	char name[4096];
+	const char *original = tally_name(kernel);
+	char *name = tally_name_with(kernel, variants[transforms].suffix);
 
 	*w = (struct wrapper){.module = module, .context = LLVMGetModuleContext(module)};
-	snprintf(name, sizeof name, "%s%s", original, variants[transforms].suffix);
-	if (LLVMGetNamedFunction(module, name))
-		return tally_fail(error,
-				  "kernel '%s' exists already: was this transformed before? Take "
-				  "what it was made from",
-				  name);
-	w->function = tally_wrapper_create(module, kernel, name, true);
+	w->function = name ? tally_wrapper_create(module, kernel, name, true) : NULL;
+	free(name);
 	if (!w->function)
 		return tally_fail(error, "out of memory");
 	tally_attribute_set(w->function, TALLY_ATTR_VARIANT, variants[transforms].attribute);

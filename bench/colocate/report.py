@@ -159,6 +159,7 @@ def picture(table, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda what: parser.exit(1, "colocate/report.py: error: %s (see --help)\n" % what)
     parser.add_argument("results", nargs="?", default=os.path.join(ROOT, "bench/results/h200/colocate.jsonl"))
     parser.add_argument("--output", help="folder of colocate.md, .json and .svg (default: the results')")
     options = parser.parse_args()

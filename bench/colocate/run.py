@@ -30,6 +30,7 @@ DEATHS = 3  # of a program, until it is not started again
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda what: parser.exit(1, "colocate: error: %s (see --help)\n" % what)
     comma = lambda kind: lambda text: [kind(part) for part in text.split(",") if part]
     parser.add_argument("--preset", choices=PRESETS, default="full", help="quick: what fits about 8 minutes (default: full)")
     parser.add_argument("--servers", type=comma(str), help="of " + ",".join(SERVERS))

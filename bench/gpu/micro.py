@@ -302,6 +302,7 @@ PARTS = {"calls": Micro.calls, "depth": Micro.depth, "guarded": Micro.guarded, "
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda what: parser.exit(1, "gpu/micro.py: error: %s (see --help)\n" % what)
     parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + " (default: all)")
     parser.add_argument("--build", default=os.environ.get("TALLY_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda", help="cpu: to try the driver API's parts without a GPU")

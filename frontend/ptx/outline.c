@@ -13,8 +13,16 @@
 
 static const char launch_word[] = "reqnctapercluster";
 
+/* The declaration of a kernel's parameter that the scan is in. */
+struct parameter {
+	unsigned long long bytes; /* of its type, then of all elements */
+	unsigned long long align; /* 0: that of its type */
+	bool pointer;		  /* behind .ptr, whose alignment is that of what it points to */
+};
+
 struct scan {
 	struct ptx_walk walk;
+	struct parameter parameter;
 	struct ptx_outline *outline;
 	struct ptx_entry entry;	       /* the one that is being read */
 	struct ptx_token opcode, type; /* the last name that may be one, the last word behind it */
@@ -105,16 +113,75 @@ static void body_token(struct scan *s)
 	}
 }
 
+static unsigned long long whole_number(const struct ptx_token *t)
+{
+	char text[24], *end;
+	unsigned long long value;
+
+	snprintf(text, sizeof text, "%.*s", (int)t->length, t->text);
+	value = strtoull(text, &end, 0);
+	return *end && *end != 'U' ? 0 : value;
+}
+
+/* Types end in their number of bits, but for packed ones and for textures and the like, which are
+ * handles of 64. */
+static unsigned type_bytes(const struct ptx_token *t)
+{
+	unsigned bits = 0;
+
+	for (size_t k = 0; k < t->length; k++)
+		bits = t->text[k] >= '0' && t->text[k] <= '9'
+			       ? bits * 10 + (unsigned)(t->text[k] - '0')
+			       : 0;
+	if (t->length > 2 && !memcmp(t->text + t->length - 2, "x2", 2))
+		return 4;
+	return bits >= 8 && bits <= 128 ? bits / 8 : 8;
+}
+
+static void end_parameter(struct scan *s)
+{
+	const struct parameter *p = &s->parameter;
+	unsigned long long at = s->entry.parameter_bytes;
+
+	if (p->bytes && p->align)
+		s->entry.parameter_bytes = (at + p->align - 1) / p->align * p->align + p->bytes;
+	s->parameter = (struct parameter){0};
+}
+
+/* A token of a kernel's list of parameters: PTX ISA 5.1.6.1, kernel function parameters. */
+static void parameter_token(struct scan *s)
+{
+	struct parameter *p = &s->parameter;
+	const struct ptx_token *t = &s->walk.lexer.token;
+
+	if (is(&s->before, PTX_DOT, "align")) {
+		if (!p->pointer)
+			p->align = whole_number(t);
+	} else if (ptx_token_is_punct(&s->before, '[')) {
+		p->bytes *= whole_number(t);
+	} else if (ptx_token_is_punct(t, ',')) {
+		end_parameter(s);
+	} else if (is(t, PTX_DOT, "ptr")) {
+		p->pointer = true;
+	} else if (t->kind == PTX_DOT && !p->bytes && !is(t, PTX_DOT, "param") &&
+		   !is(t, PTX_DOT, "align")) {
+		p->bytes = type_bytes(t);
+		p->align = p->align ? p->align : p->bytes;
+	}
+}
+
 static void head_token(struct scan *s)
 {
 	const struct ptx_token *t = &s->walk.lexer.token;
 	struct ptx_entry *e = &s->entry;
 
 	if (s->walk.place == PTX_IN_PARAMETERS && !s->walk.parentheses) {
+		end_parameter(s);
 		if (!e->parameters)
 			e->parameters = offset(s, t);
 	} else if (s->walk.place == PTX_IN_PARAMETERS) {
 		e->has_parameters |= !ptx_token_is_punct(t, '(');
+		parameter_token(s);
 	} else if (t->kind == PTX_NAME && !e->name_length) {
 		e->name = offset(s, t);
 		e->name_length = t->length;
@@ -143,7 +210,7 @@ static void end_entry(struct scan *s)
 /* Whether a name is one that a copy or what stands round it has: somebody's text may be ours. */
 static bool is_ours(const struct ptx_token *t)
 {
-	static const char *const starts[] = {"%tally_", "tally$launch"};
+	static const char *const starts[] = {"%tally_", "tally$launch", "$tally"};
 	static const char *const ends[] = {"$slice", "$guard", "$slice_guard"};
 	bool ours = false;
 

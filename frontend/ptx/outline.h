@@ -20,6 +20,7 @@ struct ptx_entry {
 	size_t name, name_length; /* of its name */
 	size_t parameters;	  /* the closing parenthesis; 0: there is no list */
 	bool has_parameters;
+	unsigned long long parameter_bytes;
 	size_t body, end;	  /* behind its opening brace; its closing one */
 	size_t first_read, reads; /* of ptx_outline.read */
 	const char *reason;	  /* it has to run whole: why (static text); or NULL */

@@ -98,6 +98,17 @@ static void file_is_written_whole(void **state)
 	assert_false(tally_file_read(path, &b, &error)); /* a folder */
 	error = (struct tally_error){0};
 	assert_false(tally_file_write("/nowhere/at/all", "x", 1, &error));
+	/* Asked before, the answer is the same, and nothing is there afterwards. */
+	static const char *const no[] = {"/nowhere/at/all", "/tmp", "", "/dev/null/x"};
+	for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
+		error = (struct tally_error){0};
+		assert_false(tally_file_may_write(no[k], &error));
+		assert_non_null(strstr(error.message, "cannot write"));
+	}
+	error = (struct tally_error){0};
+	assert_true(tally_file_may_write(inner, &error));
+	assert_true(tally_file_may_write("/dev/null", &error));
+	assert_true(tally_file_may_write("-", &error));
 	/* Through a link the file is written, and the link stays one. */
 	snprintf(link, sizeof link, "%s/l", path);
 	assert_int_equal(symlink("f", link), 0);

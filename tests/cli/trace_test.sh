@@ -12,7 +12,7 @@ has "$err" "--seconds wants"
 run 1 "$tally" trace -o "$work/t.json" --seconds 1 true
 has "$err" "either --seconds or a command"
 run 1 "$tally" trace -o "$work/none/t.json" touch "$work/ran"
-has "$err" "cannot write $work/none/t.json: No such file or directory"
+has "$err" "$work/none/t.json: error: cannot write: No such file or directory"
 run 1 "$tally" trace -o "$work/" touch "$work/ran"
 [ ! -e "$work/ran" ] || fail "the command ran though nothing could be written"
 for status in 127:no-such-program-anywhere 126:/; do

@@ -220,6 +220,7 @@ def report(options, step, verdict, detail, took):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.error = lambda what: parser.exit(1, "tests/gpu/run.py: error: %s (see --help)\n" % what)
     parser.add_argument("--build", default=os.environ.get("TALLY_BUILD", os.path.join(ROOT, "build")))
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--only", metavar="NAMES", help="these alone, with commas: " + ", ".join(step.name for step in STEPS))

@@ -23,7 +23,7 @@ holds version.ptx '.version 7.4'
 refused "target sm_90a came with PTX 8.0; 7.8 does not know it" "$vadd" --target sm_90a --ptx-version 7.8 -o out
 refused "PTX 8.9 is none that can be written" "$vadd" --target sm_90 --ptx-version 8.9 -o out
 refused "'8' is no version such as 8.6" "$vadd" --target sm_90 --ptx-version 8 -o out
-refused "--ptx-version does not go with it" "$vadd" --target gfx90a --ptx-version 8.0 -o out
+refused "--ptx-version means nothing for target gfx90a" "$vadd" --target gfx90a --ptx-version 8.0 -o out
 works - --target sm_80 <"$vadd" >stdin.ptx
 cmp -s stdout.ptx stdin.ptx || fail "stdin gives other code than a file"
 works "$vadd" --target sm_80 -o - >dash.ptx

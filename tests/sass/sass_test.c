@@ -224,6 +224,19 @@ static void other_bank(struct cubin *c)
 	sass_put16(bank, (uint16_t)(sass_get16(bank) + 4));
 }
 
+static void guard_before(struct cubin *c)
+{
+	struct tally_sass_report report;
+	struct tally_buffer out = {0};
+	struct tally_error error = {0};
+
+	assert_true(tally_sass_patch(c->file.data, c->file.size, c->target, KERNEL, &out, &report,
+				     &error));
+	tally_sass_report_free(&report);
+	tally_buffer_free(&c->file);
+	c->file = out;
+}
+
 static void few_registers(struct cubin *c)
 {
 	sass_put16(attribute(c, SASS_MAXREG_COUNT) + 2, 8);
@@ -369,6 +382,7 @@ static const struct {
 	{swap_info_type, TALLY_SASS_PIECES, NULL},
 	{enter_later, TALLY_SASS_ENTRY, NULL},
 	{shorten, TALLY_SASS_SIZE, NULL},
+	{guard_before, TALLY_SASS_GUARDED, NULL},
 	{other_first, TALLY_SASS_FIRST, NULL},
 	{other_stack, TALLY_SASS_FIRST, NULL},
 	{keep_operand, TALLY_SASS_FIRST, NULL},
@@ -473,7 +487,7 @@ static void patched(void **state)
 		/* Once is enough. */
 		assert_false(tally_sass_patch(out.data + 6, out.size - 6, targets[t], KERNEL,
 					      &second, &again, &error));
-		assert_non_null(strstr(error.message, tally_sass_reason_text(TALLY_SASS_FIRST)));
+		assert_non_null(strstr(error.message, tally_sass_reason_text(TALLY_SASS_GUARDED)));
 		tally_sass_report_free(&again);
 		tally_sass_report_free(&report);
 		tally_buffer_free(&out);

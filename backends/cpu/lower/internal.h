@@ -16,7 +16,7 @@
 #include "ir_passes/reach.h"
 
 struct cpu_kernel {
-	char name[4096];
+	char *name;
 	unsigned index;	       /* names its functions: k3.thread, k3.run, k3.start */
 	LLVMValueRef function; /* as it came; gone once it has a thread function */
 	/*

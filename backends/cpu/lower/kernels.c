@@ -103,14 +103,14 @@ bool cpu_find_kernels(struct cpu_lowering *l)
 		return tally_fail(l->error, "out of memory");
 	TALLY_EACH_FUNCTION (l->module, function) {
 		struct cpu_kernel *kernel = &l->kernels[l->kernel_count];
-		size_t length;
 
 		if (!tally_is_kernel(function) || !LLVMCountBasicBlocks(function))
 			continue;
 		kernel->index = (unsigned)l->kernel_count++;
 		kernel->function = function;
-		snprintf(kernel->name, sizeof kernel->name, "%s",
-			 LLVMGetValueName2(function, &length));
+		kernel->name = strdup(tally_name(function));
+		if (!kernel->name)
+			return tally_fail(l->error, "out of memory");
 		read_attributes(kernel);
 		if (!check_warp(l, function, kernel->name) || !lay_out_params(l, kernel))
 			return false;

@@ -293,7 +293,7 @@ static bool lower(LLVMModuleRef module, const struct tally_lower_options *option
 
 	tally_lower_stats(options, "emit");
 	for (size_t i = 0; i < l.kernel_count; i++)
-		free(l.kernels[i].params);
+		free(l.kernels[i].params), free(l.kernels[i].name);
 	free(l.kernels);
 	if (l.machine)
 		LLVMDisposeTargetMachine(l.machine);

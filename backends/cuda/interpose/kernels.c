@@ -267,17 +267,19 @@ static void *find_variant(const struct tally_kernel *k, const struct tally_modul
 {
 	const char *suffix = from->machine_code ? "" : TALLY_SUFFIX;
 	void *variants = atomic_load(&from->variants);
-	char name[4096];
 	CUfunction function = NULL;
 	CUkernel kernel = NULL;
+	CUresult error;
+	char *name;
 
-	if (snprintf(name, sizeof name, "%s%s", k->name, suffix) >= (int)sizeof name)
+	/* Names of templates may be longer than any limit that one would think of. */
+	if (asprintf(&name, "%s%s", k->name, suffix) < 0)
 		return NULL;
-	if (!from->library)
-		return TALLY_DRIVER(cuModuleGetFunction)(&function, variants, name) ? NULL
-										    : function;
-	if (TALLY_DRIVER(cuLibraryGetKernel)(&kernel, variants, name))
-		return NULL;
+	error = from->library ? TALLY_DRIVER(cuLibraryGetKernel)(&kernel, variants, name)
+			      : TALLY_DRIVER(cuModuleGetFunction)(&function, variants, name);
+	free(name);
+	if (error || !from->library)
+		return error ? NULL : function;
 	if (k->is_kernel)
 		return kernel;
 	return TALLY_DRIVER(cuKernelGetFunction)(&function, kernel) ? NULL : function;

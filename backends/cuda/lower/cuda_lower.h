@@ -19,6 +19,7 @@ extern const struct tally_cuda_target tally_cuda_targets[]; /* ends with a NULL 
 extern const char *const tally_cuda_target_names[];	    /* the same, NULL-terminated */
 
 /* The PTX versions that LLVM writes, ascending, 0 after the last. */
+extern const unsigned tally_cuda_parameter_limits[];
 extern const unsigned tally_cuda_ptx_versions[];
 
 /* The newest of them: for modules that hold a vendor's own instructions. */

@@ -16,6 +16,8 @@ TALLY_EMBEDDED(tally_cuda_library_sm75_ll);
 TALLY_EMBEDDED(tally_cuda_library_sm80_ll);
 TALLY_EMBEDDED(tally_cuda_library_sm90_ll);
 
+#define MANY_PARAMETERS 81u /* the PTX version that takes more of them */
+
 #define TRIPLE "nvptx64-nvidia-cuda"
 
 static const struct tally_cuda_target *find_target(const char *name)
@@ -47,14 +49,49 @@ static bool needs_newest(LLVMModuleRef module)
 	return tally_cuda_has_atomic_vectors(module);
 }
 
+/* False with an error for a kernel whose parameters no version takes, or not `wanted` (0: any).
+ * `*many`: they want a version that takes many. */
+static bool check_parameters(LLVMModuleRef module, unsigned wanted, bool *many,
+			     struct tally_error *error)
+{
+	const unsigned *limits = tally_cuda_parameter_limits;
+
+	*many = false;
+	TALLY_EACH_FUNCTION (module, kernel) {
+		unsigned long long bytes =
+			tally_is_kernel(kernel) ? tally_params_size(module, kernel) : 0;
+
+		if (bytes <= limits[0])
+			continue;
+		*many = true;
+		if (bytes > limits[1])
+			return tally_fail(error,
+					  "kernel '%s' has %llu bytes of parameters; NVIDIA's "
+					  "machines take %u",
+					  tally_name(kernel), bytes, limits[1]);
+		if (wanted && wanted < MANY_PARAMETERS)
+			return tally_fail(error,
+					  "kernel '%s' has %llu bytes of parameters; PTX %u.%u "
+					  "takes %u, 8.1 takes %u",
+					  tally_name(kernel), bytes, wanted / 10, wanted % 10,
+					  limits[0], limits[1]);
+	}
+	return true;
+}
+
 /* The version that the user asks for, or the oldest that has what the module needs; 0: an error. */
 static unsigned ptx_version(const struct tally_cuda_target *target, LLVMModuleRef module,
 			    unsigned wanted, struct tally_error *error)
 {
 	const unsigned *known = tally_cuda_ptx_versions;
+	bool many;
 
+	if (!check_parameters(module, wanted, &many, error))
+		return 0;
+	if (!wanted && needs_newest(module))
+		return TALLY_CUDA_NEWEST_PTX;
 	if (!wanted)
-		return needs_newest(module) ? (unsigned)TALLY_CUDA_NEWEST_PTX : target->ptx;
+		return many && target->ptx < MANY_PARAMETERS ? MANY_PARAMETERS : target->ptx;
 	while (*known && *known != wanted)
 		known++;
 	if (!*known)
@@ -277,5 +314,6 @@ const struct tally_lowering tally_lowering_cuda = {
 	.targets = tally_cuda_target_names,
 	.emits = 1u << TALLY_EMIT_DEFAULT | 1u << TALLY_EMIT_PTX | 1u << TALLY_EMIT_ASM |
 		 1u << TALLY_EMIT_IR,
+	.parameter_limits = tally_cuda_parameter_limits,
 	.lower = lower,
 };

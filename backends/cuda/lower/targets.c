@@ -39,6 +39,9 @@
 const unsigned tally_cuda_ptx_versions[] = {60, 61, 62, 63, 64, 65, 70, 71, 72, 73, 74, 75, 76,
 					    77, 78, 80, 81, 82, 83, 84, 85, 86, 87, 88, 90, 0};
 
+/* PTX ISA 4.3 and ptxas: 4,352 bytes, and with PTX 8.1 32,764. */
+const unsigned tally_cuda_parameter_limits[] = {4352, 32764, 0};
+
 #define ENTRY(name, sm, ptx, oldest) {name, sm, ptx, oldest},
 #define NAME(name, sm, ptx, oldest)  name,
 

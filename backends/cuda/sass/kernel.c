@@ -123,6 +123,27 @@ static bool branches_to_entry(const struct sass_section *code, bool split)
 	return false;
 }
 
+/* Whether the code is what write_code() writes. */
+static bool has_guard(const struct sass_section *code, const struct sass_prelude *prelude)
+{
+	size_t count = code->size / SASS_WORD_BYTES, leave;
+	struct sass_word first = sass_word_at(code->data, 0), wait = sass_wait_for_all(), word;
+	int64_t target;
+
+	if (sass_opcode(first) != SASS_BRA)
+		return false;
+	target = sass_branch_target(prelude->split, first, 0);
+	if (target <= 0 || target % SASS_WORD_BYTES || (uint64_t)target >= code->size)
+		return false;
+	leave = (size_t)target / SASS_WORD_BYTES + prelude->leave;
+	if (leave + 2 >= count)
+		return false;
+	word = sass_word_at(code->data, leave);
+	return !memcmp(&word, &wait, sizeof word) &&
+	       sass_branch_target(prelude->split, sass_word_at(code->data, leave + 2),
+				  (leave + 2) * SASS_WORD_BYTES) == SASS_WORD_BYTES;
+}
+
 static enum tally_sass_reason check_code(const struct kernel *kernel)
 {
 	const struct sass_index *index = kernel->index;
@@ -134,6 +155,8 @@ static enum tally_sass_reason check_code(const struct kernel *kernel)
 	if (symbol->st_size != code->size || code->size % SASS_WORD_BYTES ||
 	    code->size < 2 * SASS_WORD_BYTES || code->own)
 		return TALLY_SASS_SIZE;
+	if (has_guard(code, index->prelude))
+		return TALLY_SASS_GUARDED;
 	if (!sass_loads_stack(sass_word_at(code->data, 0), index->prelude->stack))
 		return TALLY_SASS_FIRST;
 	if (index->moved_entry[kernel->code])

@@ -18,6 +18,7 @@
 	X(PIECES, "a section of its own is missing or belongs to another kernel")                  \
 	X(ENTRY, "its code does not start where its section does")                                 \
 	X(SIZE, "its code is not all of its section")                                              \
+	X(GUARDED, "it has a guard already: take what it was made from")                           \
 	X(FIRST, "its first instruction does not load the stack's address")                        \
 	X(RELOCATED, "its first instruction is relocated")                                         \
 	X(LOOP, "it branches back to its first instruction")                                       \
