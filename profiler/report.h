@@ -20,7 +20,7 @@
 #include "profiler/row.h"
 
 #define TALLY_REPORT_MAGIC   0x70655254u /* "TRep" */
-#define TALLY_REPORT_VERSION 1		 /* of this layout */
+#define TALLY_REPORT_VERSION 2		 /* of this layout */
 #define TALLY_REPORT_KIND    1		 /* among what programs leave with tallyd */
 #define TALLY_REPORT_ROWS    4096
 #define TALLY_REPORT_INDEX   8192  /* places of the table that finds rows */
@@ -32,6 +32,8 @@
 	X(GATE_NS, "gate_ns", "time that the program's threads waited so, ns")                     \
 	X(DEPTH_WAITS, "depth_waits", "launches that waited because enough was queued ahead")      \
 	X(DEPTH_NS, "depth_ns", "time that the program's threads waited so, ns")                   \
+	X(AHEAD, "ahead", "launches, copies and events taken ahead of the depth limit")            \
+	X(AHEAD_WAITING, "ahead_waiting", "of those, what waits now")                              \
 	X(FENCE_WAITS, "fence_waits", "pieces that waited for guarded launches in front of them")  \
 	X(FENCE_NS, "fence_ns", "time that the program's threads waited so, ns")                   \
 	X(COPIES, "copies", "copies and memsets")                                                  \

@@ -220,7 +220,8 @@ static void unloaded_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(compiled_while_it_runs),
+		cmocka_unit_test_setup_teardown(compiled_while_it_runs, doors_wait,
+						doors_run_ahead),
 		cmocka_unit_test(variables_exist_once),
 		cmocka_unit_test(unloaded_meanwhile),
 	};

@@ -322,6 +322,12 @@ static int setup(void **state)
 	return failed;
 }
 
+/* What a door has returned from, the driver has: ahead_test.c is about what waits elsewhere. */
+static int setup_here(void **state)
+{
+	return setup(state) || doors_wait(state);
+}
+
 static int endless(void)
 {
 	struct chain c;
@@ -355,5 +361,5 @@ int main(int argc, char **argv)
 	(void)argv;
 	if (argc > 1)
 		return endless();
-	return cmocka_run_group_tests(tests, setup, NULL);
+	return cmocka_run_group_tests(tests, setup_here, NULL);
 }

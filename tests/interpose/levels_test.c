@@ -97,11 +97,11 @@ static void mixing_is_no_fence(void **state)
 	c.flat = true;
 	choose(step, true, TALLY_LEVEL_GATE, 0);
 	chain_step(&c, 60, 0, false);
+	OK(cuStreamSynchronize(stream));
 	assert_int_equal(
 		atomic_load(
 			&chain_configuration(step, true)->row->level[TALLY_LEVEL_GATE].launches),
 		before + 1);
-	OK(cuStreamSynchronize(stream));
 	chain_check(&c);
 	OK(cuStreamDestroy_v2(stream));
 }

@@ -15,7 +15,7 @@ program() {
 	grep -v unscheduled "$scratch/all" >"$scratch/err" || true
 }
 
-bad="TALLY_SLO=0.9 TALLY_DEPTH=2x TALLY_BOUND_US=-1 TALLY_GUARD=maybe TALLY_LEVEL=none TALLY_COMPILE=later TALLY_GRAPHS=some
+bad="TALLY_SLO=0.9 TALLY_DEPTH=2x TALLY_AHEAD=65537 TALLY_BOUND_US=-1 TALLY_GUARD=maybe TALLY_LEVEL=none TALLY_COMPILE=later TALLY_GRAPHS=some
 TALLY_OPAQUE=most TALLY_GRACE_US=soon TALLY_CPU_WORKERS=0 TALLY_CPU_DEVICES=two"
 program $bad
 for setting in $bad; do
@@ -23,6 +23,6 @@ for setting in $bad; do
 done
 [ "$(wc -l <"$scratch/err")" = "$(echo $bad | wc -w)" ] || { echo "more than was asked for:"; cat "$scratch/err"; exit 1; }
 
-program TALLY_SLO=1.05 TALLY_DEPTH=2 TALLY_BOUND_US=31.6 TALLY_GUARD=0 TALLY_LEVEL=gate TALLY_COMPILE=wait TALLY_GRAPHS=whole \
+program TALLY_SLO=1.05 TALLY_DEPTH=2 TALLY_AHEAD=0 TALLY_BOUND_US=31.6 TALLY_GUARD=0 TALLY_LEVEL=gate TALLY_COMPILE=wait TALLY_GRAPHS=whole \
 	TALLY_OPAQUE=all TALLY_GRACE_US=12.5 TALLY_CPU_WORKERS=2 TALLY_CPU_DEVICES=2
 [ ! -s "$scratch/err" ] || { echo "on sound values:"; cat "$scratch/err"; exit 1; }

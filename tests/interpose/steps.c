@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/profile.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "base/file.h"
@@ -18,10 +19,11 @@ bool steps_waited(uint64_t end)
 }
 
 static _Atomic float told_ms;
+static __typeof__(&cuEventElapsedTime) measured_elapsed;
 
 static CUresult elapsed(float *ms, CUevent from, CUevent to)
 {
-	CUresult result = cuEventElapsedTime(ms, from, to);
+	CUresult result = measured_elapsed(ms, from, to);
 
 	if (!result && atomic_load(&told_ms) > 0)
 		*ms = atomic_load(&told_ms);
@@ -30,6 +32,8 @@ static CUresult elapsed(float *ms, CUevent from, CUevent to)
 
 void steps_say_took(float ms)
 {
+	if (!measured_elapsed)
+		measured_elapsed = TALLY_DRIVER(cuEventElapsedTime);
 	atomic_store(&told_ms, ms);
 	atomic_store(&tally_driver_table[TALLY_HOOK_cuEventElapsedTime], (void *)elapsed);
 }
@@ -217,6 +221,22 @@ struct tally_configuration *chain_configuration(CUfunction k, bool flat)
 		c = c->next;
 	assert_non_null(c);
 	return c;
+}
+
+static unsigned usual_ahead;
+
+int doors_wait(void **state)
+{
+	tally_ahead_flush_all();
+	usual_ahead = tally_process.config.ahead;
+	tally_process.config.ahead = 0;
+	return 0;
+}
+
+int doors_run_ahead(void **state)
+{
+	tally_process.config.ahead = usual_ahead;
+	return 0;
 }
 
 uint64_t stops(void)

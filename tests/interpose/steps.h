@@ -59,6 +59,10 @@ uint64_t stops(void);
 extern CUdeviceptr memory, other;
 const CUDA_MEMCPY3D *some_copy(void);
 
+/* For one test (a setup and a teardown): the doors take nothing ahead, and wait themselves. */
+int doors_wait(void **state);
+int doors_run_ahead(void **state);
+
 /* The rival ------------------------------------------------------------------------------------ */
 
 extern struct tally_client *rival;

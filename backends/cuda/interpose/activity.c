@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -140,6 +141,8 @@ static bool all_idle(const struct tally_device *d)
 {
 	const struct tally_stream *s;
 
+	if (tally_ahead_waits(d))
+		return false;
 	for (const struct tally_context *c = d->contexts; c; c = c->next)
 		for (s = c->streams; s; s = s->next)
 			if (!idle(s))

@@ -73,6 +73,14 @@ void tally_finished(struct tally_stream *stream, uint64_t note);
  * streams that are not known idle. Does nothing for programs with guards, whose monitor does it. */
 void tally_activity_settle(struct tally_device *device);
 
+/* Something was put into the run-ahead queue: the program has work, and nothing of it may be on the
+ * device. No lock held. */
+static inline void tally_activity_waiting(struct tally_device *d)
+{
+	if (__builtin_expect(!atomic_load(&d->active), 0))
+		tally_activity_begin(d);
+}
+
 /* The monitor's: the same in a lull, for every program. Device lock held. False while active. */
 bool tally_activity_lull(struct tally_device *device);
 

@@ -10,6 +10,7 @@
 #include "sched/policy_slo.h"
 
 #define MOST_DEPTH     1000000
+#define MOST_AHEAD     65536
 #define LEAST_BOUND_US 0.001
 #define MOST_BOUND_US  1e6
 #define MOST_GRACE_US  (TALLY_GRACE_MOST_NS / 1000)
@@ -35,6 +36,7 @@ enum variable {
 	SLO,
 	GRACE,
 	DEPTH,
+	AHEAD,
 	BOUND,
 	GUARD,
 	LEVEL,
@@ -44,10 +46,10 @@ enum variable {
 	VARIABLES
 };
 static const char *const names[VARIABLES] = {
-	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	    [GRACE] = "TALLY_GRACE_US",
-	[DEPTH] = "TALLY_DEPTH",       [BOUND] = "TALLY_BOUND_US",  [GUARD] = "TALLY_GUARD",
-	[LEVEL] = "TALLY_LEVEL",       [COMPILE] = "TALLY_COMPILE", [GRAPHS] = "TALLY_GRAPHS",
-	[OPAQUE] = "TALLY_OPAQUE"};
+	[PRIORITY] = "TALLY_PRIORITY", [SLO] = "TALLY_SLO",	 [GRACE] = "TALLY_GRACE_US",
+	[AHEAD] = "TALLY_AHEAD",       [DEPTH] = "TALLY_DEPTH",	 [BOUND] = "TALLY_BOUND_US",
+	[GUARD] = "TALLY_GUARD",       [LEVEL] = "TALLY_LEVEL",	 [COMPILE] = "TALLY_COMPILE",
+	[GRAPHS] = "TALLY_GRAPHS",     [OPAQUE] = "TALLY_OPAQUE"};
 
 static void complain(enum variable v, const char *text, const char *wanted, const char *then)
 {
@@ -88,7 +90,7 @@ static int word(enum variable v, const char *text, const char *const words[], in
 void tally_config_read(struct tally_config *config)
 {
 	const char *text = set(getenv("TALLY_PRIORITY"));
-	unsigned long depth = 2;
+	unsigned long depth = 2, ahead = 1024;
 	double bound_us = 0, grace_us = 0;
 
 	*config = (struct tally_config){.name = getenv("TALLY_NAME")};
@@ -121,6 +123,10 @@ void tally_config_read(struct tally_config *config)
 	if ((text = set(getenv("TALLY_DEPTH"))) && !tally_parse_whole(text, 1, MOST_DEPTH, &depth))
 		complain(DEPTH, text, "a whole number from 1 to 1000000", is_default);
 	config->depth = (unsigned)depth;
+	if ((text = set(getenv("TALLY_AHEAD"))) && !tally_parse_whole(text, 0, MOST_AHEAD, &ahead))
+		complain(AHEAD, text, "a whole number from 0 to 65536", is_default);
+	/* Whose depth nobody limits never has to wait. */
+	config->ahead = config->guards && !config->settles ? (unsigned)ahead : 0;
 	if ((text = set(getenv("TALLY_BOUND_US"))) &&
 	    !tally_parse_number(text, LEAST_BOUND_US, MOST_BOUND_US, &bound_us))
 		complain(BOUND, text, "a number of microseconds from 0.001 to 1000000", is_default);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The generated interposers: every HOOK row of kind WORK, FENCE and DRAIN. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
@@ -21,42 +22,57 @@
 /* How long such work lasts, by function and size. */
 static struct tally_cost costs[TALLY_HOOK_COUNT][8 * sizeof(size_t)];
 
+static struct tally_cost *cost_of(enum tally_hook hook, size_t bytes)
+{
+	return &costs[hook][bytes ? 8 * sizeof bytes - 1 - (unsigned)__builtin_clzl(bytes) : 0];
+}
+
+static uint64_t predicted(enum tally_hook hook, size_t bytes, bool work)
+{
+	return tally_cost_ns(cost_of(hook, bytes), work ? MEMSET_NS(bytes) : COPY_NS(bytes));
+}
+
 static void count_piece(struct tally_stream *s, struct tally_piece *p, enum tally_hook hook,
 			size_t bytes, bool work, bool synchronous)
 {
 	struct tally_device *d = s->context->device;
-	unsigned size = bytes ? 8 * sizeof bytes - 1 - (unsigned)__builtin_clzl(bytes) : 0;
 
 	/* A synchronous copy leaves nothing in the queue. */
 	if (!work && (synchronous || !bytes))
 		return;
-	p->cost = &costs[hook][size];
+	p->cost = cost_of(hook, bytes);
 	p->ungated = !work;
-	tally_queue_enter(s, p, tally_cost_ns(p->cost, work ? MEMSET_NS(bytes) : COPY_NS(bytes)),
-			  tally_cost_due(p->cost));
+	tally_queue_enter(s, p, predicted(hook, bytes, work), tally_cost_due(p->cost));
 	if (bytes) {
 		tally_report_count(d->report, TALLY_COUNT_COPIES, 1);
 		tally_report_trace(d->report, TALLY_TRACE_COPY, s->number, NULL, bytes);
 	}
 }
 
-/* What comes before work that cannot skip itself; the stream's record, or NULL: Tally keeps out.
- * `what`: by what the work is known again. */
-static struct tally_stream *before(CUstream handle, bool per_thread, bool work, uintptr_t what)
+/* The stream's record, or NULL: Tally keeps out. */
+static struct tally_stream *known(CUstream handle, bool per_thread)
 {
 	struct tally_stream *s = tally_stream_find(handle, per_thread);
 
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return NULL;
+	return s;
+}
+
+/* What comes before work that cannot skip itself. `what`: by what the work is known again. */
+static void before(struct tally_stream *s, bool work, uintptr_t what, bool synchronous)
+{
 	tally_announce(s, work);
 	if (work)
 		tally_burst_launch(s->context->device, (const void *)what, 0, 0, 0);
 	if (work)
 		tally_gate_pass(s->context->device);
+	/* Those without a stream may touch another context's memory, and wait for it. */
+	if (synchronous)
+		tally_ahead_flush_all();
 	if (tally_process.config.guards)
 		tally_fence(s);
-	return s;
 }
 
 /* Many programs wait for the device with a synchronous copy and nothing else. */
@@ -102,7 +118,13 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 		tally_waits_behind(s); /* others may be behind this one */
 }
 
-#define ENQUEUE(symbol, per_thread, work, synchronous, stream_, bytes_, parameters, arguments)     \
+/* Whether the call has been taken ahead, or does not come to the driver because of an error. */
+#define NEVER(...)  false
+#define UNPACK(...) __VA_ARGS__
+#define AHEAD(take) (tally_ahead_failed(record->context->device, &result) || (take))
+
+#define ENQUEUE(symbol, take, per_thread, work, synchronous, stream_, bytes_, parameters,          \
+		arguments)                                                                         \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		struct tally_stream *record = NULL;                                                \
@@ -110,7 +132,15 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
-			record = before(stream_, per_thread, work, WHAT(FIRST arguments));         \
+			record = known(stream_, per_thread);                                       \
+		if (record && tally_ahead_on() &&                                                  \
+		    AHEAD(take(record, predicted(TALLY_HOOK_##symbol, bytes_, work), &result,      \
+			       UNPACK arguments))) {                                               \
+			tally_leave();                                                             \
+			return result;                                                             \
+		}                                                                                  \
+		if (record)                                                                        \
+			before(record, work, WHAT(FIRST arguments), synchronous);                  \
 		if (record && tally_process.config.guards)                                         \
 			count_piece(record, &piece, TALLY_HOOK_##symbol, bytes_, work,             \
 				    synchronous);                                                  \
@@ -123,19 +153,40 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 		return result;                                                                     \
 	}
 
-#define ENQUEUE_PLAIN(symbol, work, stream_, bytes, parameters, arguments)                         \
-	ENQUEUE(symbol, false, work, false, stream_, bytes, parameters, arguments)
-#define ENQUEUE_PTSZ(symbol, work, stream_, bytes, parameters, arguments)                          \
-	ENQUEUE(symbol, false, work, false, stream_, bytes, parameters, arguments)                 \
-	ENQUEUE(symbol##_ptsz, true, work, false, stream_, bytes, parameters, arguments)
-#define ENQUEUE_PTDS(symbol, work, stream_, bytes, parameters, arguments)                          \
-	ENQUEUE(symbol, false, work, true, stream_, bytes, parameters, arguments)                  \
-	ENQUEUE(symbol##_ptds, true, work, true, stream_, bytes, parameters, arguments)
+#define ENQUEUE_PLAIN(symbol, take, work, stream_, bytes, parameters, arguments)                   \
+	ENQUEUE(symbol, take, false, work, false, stream_, bytes, parameters, arguments)
+#define ENQUEUE_PTSZ(symbol, take, work, stream_, bytes, parameters, arguments)                    \
+	ENQUEUE(symbol, take, false, work, false, stream_, bytes, parameters, arguments)           \
+	ENQUEUE(symbol##_ptsz, take, true, work, false, stream_, bytes, parameters, arguments)
+#define ENQUEUE_PTDS(symbol, take, work, stream_, bytes, parameters, arguments)                    \
+	ENQUEUE(symbol, take, false, work, true, stream_, bytes, parameters, arguments)            \
+	ENQUEUE(symbol##_ptds, take, true, work, true, stream_, bytes, parameters, arguments)
 
 #define WORK(flavour, symbol, stream_, bytes, parameters, arguments)                               \
-	ENQUEUE_##flavour(symbol, true, stream_, bytes, parameters, arguments)
+	ENQUEUE_##flavour(symbol, NEVER, true, stream_, bytes, parameters, arguments)
 #define FENCE(flavour, symbol, stream_, bytes, parameters, arguments)                              \
-	ENQUEUE_##flavour(symbol, false, stream_, bytes, parameters, arguments)
+	ENQUEUE_##flavour(symbol, NEVER, false, stream_, bytes, parameters, arguments)
+#define WORK_AHEAD(flavour, symbol, stream_, bytes, parameters, arguments)                         \
+	ENQUEUE_##flavour(symbol, tally_ahead_##symbol, true, stream_, bytes, parameters, arguments)
+#define FENCE_AHEAD(flavour, symbol, stream_, bytes, parameters, arguments)                        \
+	ENQUEUE_##flavour(symbol, tally_ahead_##symbol, false, stream_, bytes, parameters,         \
+			  arguments)
+#define FLUSH(flavour, symbol, stream_, bytes, parameters, arguments)                              \
+	FLUSH_##flavour(symbol, parameters, arguments)
+#define FLUSH_PLAIN(symbol, parameters, arguments)                                                 \
+	CUresult symbol parameters                                                                 \
+	{                                                                                          \
+		CUresult result;                                                                   \
+                                                                                                   \
+		if (tally_enter() && tally_on())                                                   \
+			tally_ahead_flush_all();                                                   \
+		result = TALLY_REAL(symbol) arguments;                                             \
+		tally_leave();                                                                     \
+		return result;                                                                     \
+	}
+#define FLUSH_PTSZ(symbol, parameters, arguments)                                                  \
+	FLUSH_PLAIN(symbol, parameters, arguments)                                                 \
+	FLUSH_PLAIN(symbol##_ptsz, parameters, arguments)
 #define DRAIN(flavour, symbol, stream_, bytes, parameters, arguments)                              \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/graph_nodes.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/opaque.h"
@@ -19,6 +20,7 @@ struct exec {
 	CUgraphExec handle;
 	struct exec *next;
 	struct tally_cost whole; /* how long a whole launch takes */
+	_Atomic bool accepted;	 /* the driver took a launch of it as it is */
 	unsigned users; /* the table, launches, who holds or waits for the lock: the table's lock */
 	pthread_mutex_t lock; /* what follows; held while it is launched node by node */
 	bool gone;	      /* it is in the table no more */
@@ -219,6 +221,7 @@ static void changed(CUgraphExec handle)
 	if (!e)
 		return;
 	tally_nodes_free(&e->list);
+	atomic_store(&e->accepted, false);
 	done(e);
 }
 
@@ -231,6 +234,7 @@ static void updated(CUgraphExec handle, CUgraph graph)
 	if (!e)
 		return;
 	atomic_store(&e->whole.ns, 0);
+	atomic_store(&e->accepted, false);
 	readable = e->list.count;
 	tally_nodes_free(&e->list);
 	/* One that was changed node by node keeps what the update does not touch (what is switched
@@ -399,7 +403,8 @@ static CUresult launch_nodes(struct tally_stream *s, struct exec *e)
 {
 	CUresult result = CUDA_SUCCESS;
 
-	/* The doors have to take it for the program's own calls. */
+	/* The doors have to take it for the program's own calls, but give each at once: the graph
+	 * has been taken ahead as a whole, or there was room for it. */
 	tally_leave();
 	for (size_t i = 0; i < e->list.count && !result; i++)
 		result = launch_node(&e->list.nodes[i], s->handle);
@@ -431,29 +436,83 @@ static bool ordered(const struct exec *e)
 	return e->context && reads_graphs() && !atomic_load(&tally_process.captures);
 }
 
+/* Behind its last launch, where that has to be seen to; true: node by node. Its lock is held. */
+static bool launch_ordered(struct tally_stream *s, struct exec *e, CUresult *result)
+{
+	if (!ordered(e))
+		return false;
+	follow_last(s, e);
+	if (!e->list.count || e->context != s->context->handle || !worth_it(e))
+		return false;
+	*result = launch_nodes(s, e);
+	remember_end(s, e);
+	return true;
+}
+
 CUresult tally_graph_launch(struct tally_stream *s, CUgraphExec handle)
 {
 	struct exec *e = find(handle, true);
 	CUresult result;
+	bool nodes;
 
 	if (!e)
 		return launch_whole(s, handle, NULL);
-	if (ordered(e)) {
-		follow_last(s, e);
-		if (e->list.count && e->context == s->context->handle && worth_it(e)) {
-			result = launch_nodes(s, e);
+	/* With this lock held nobody waits for what was taken ahead: it may be there again. */
+	tally_giving |= TALLY_GIVING_NODE;
+	nodes = launch_ordered(s, e, &result);
+	tally_giving &= ~(unsigned)TALLY_GIVING_NODE;
+	if (!nodes) {
+		pthread_mutex_unlock(&e->lock);
+		result = launch_whole(s, handle, &e->whole);
+		pthread_mutex_lock(&e->lock);
+		if (!result && !e->gone && ordered(e))
 			remember_end(s, e);
-			done(e);
-			return result;
-		}
 	}
-	pthread_mutex_unlock(&e->lock);
-	result = launch_whole(s, handle, &e->whole);
-	pthread_mutex_lock(&e->lock);
-	if (!result && !e->gone && ordered(e))
-		remember_end(s, e);
+	if (!result)
+		atomic_store_explicit(&e->accepted, true, memory_order_relaxed);
 	done(e);
 	return result;
+}
+
+static CUresult give(const struct tally_entry *entry)
+{
+	return cuGraphLaunch(*(const CUgraphExec *)entry->payload, entry->stream->handle);
+}
+
+/* Whether the driver has taken it as it is, and how long a launch of it takes. */
+static bool accepted(CUgraphExec handle, uint64_t *ns)
+{
+	const struct exec *e;
+	bool taken;
+
+	pthread_mutex_lock(&lock);
+	e = *place_of(handle);
+	taken = e && atomic_load_explicit(&e->accepted, memory_order_relaxed);
+	*ns = e ? tally_cost_ns(&e->whole, TALLY_UNIT_NS) : 0;
+	pthread_mutex_unlock(&lock);
+	return taken && !atomic_load(&unseen);
+}
+
+bool tally_graph_ahead(struct tally_stream *s, CUgraphExec handle, CUresult *result)
+{
+	struct tally_device *d = s->context->device;
+	struct tally_entry *e = NULL;
+	uint64_t ns;
+
+	if (tally_ahead_failed(d, result))
+		return true;
+	/* It follows its own earlier launches, in whatever stream they are. */
+	if (accepted(handle, &ns) && (tally_ahead_busy(d) || tally_ahead_wanted(s, ns, true)))
+		e = tally_ahead_begin(d, s, sizeof handle);
+	if (!e) {
+		tally_ahead_flush_all();
+		return false;
+	}
+	*(CUgraphExec *)e->payload = handle;
+	tally_report_trace(d->report, TALLY_TRACE_LAUNCH, s->number, NULL, 0);
+	tally_ahead_commit(d, e, give);
+	*result = CUDA_SUCCESS;
+	return true;
 }
 
 /* --- the hooks --- */
@@ -484,8 +543,10 @@ CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 	CUresult result;
 
 	/* First: the handle may be another graph's as soon as it is free. */
-	if (tally_enter() && tally_on())
+	if (tally_enter() && tally_on()) {
+		tally_ahead_flush_all();
 		destroyed(hGraphExec);
+	}
 	result = TALLY_REAL(cuGraphExecDestroy)(hGraphExec);
 	tally_leave();
 	return result;
@@ -495,8 +556,11 @@ CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result = TALLY_REAL(symbol) arguments;                                    \
+		CUresult result;                                                                   \
                                                                                                    \
+		if (ours)                                                                          \
+			tally_ahead_flush_all();                                                   \
+		result = TALLY_REAL(symbol) arguments;                                             \
 		if (ours && !result)                                                               \
 			updated(hGraphExec, hGraph);                                               \
 		tally_leave();                                                                     \
@@ -514,8 +578,11 @@ UPDATE(cuGraphExecUpdate_v2,
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result = TALLY_REAL(symbol) arguments;                                    \
+		CUresult result;                                                                   \
                                                                                                    \
+		if (ours)                                                                          \
+			tally_ahead_flush_all();                                                   \
+		result = TALLY_REAL(symbol) arguments;                                             \
 		if (ours)                                                                          \
 			changed(hGraphExec);                                                       \
 		tally_leave();                                                                     \
@@ -523,7 +590,10 @@ UPDATE(cuGraphExecUpdate_v2,
 	}
 #define WORK(flavour, symbol, parameters, arguments)
 #define FENCE(flavour, symbol, parameters, arguments)
+#define WORK_AHEAD(flavour, symbol, parameters, arguments)
+#define FENCE_AHEAD(flavour, symbol, parameters, arguments)
 #define DRAIN(flavour, symbol, parameters, arguments)
+#define FLUSH(flavour, symbol, parameters, arguments)
 #define OWN(flavour, symbol, parameters, arguments)
 #define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	kind(flavour, base##version, parameters, arguments)

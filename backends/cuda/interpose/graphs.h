@@ -21,6 +21,10 @@
  */
 CUresult tally_graph_launch(struct tally_stream *stream, CUgraphExec exec);
 
+/* Takes the launch ahead (ahead.h) as a whole, if it would have to wait or comes behind others:
+ * then the door's answer is in `result`. No lock held, nothing announced. */
+bool tally_graph_ahead(struct tally_stream *stream, CUgraphExec exec, CUresult *result);
+
 /* The program has a way to change executable graphs that is not hooked: all are launched whole from
  * now on. */
 void tally_graphs_unseen(void);

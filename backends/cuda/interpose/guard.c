@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/line.h"
 #include "backends/cuda/interpose/resolve.h"
 
@@ -136,6 +137,7 @@ void tally_fence(struct tally_stream *s)
 	struct tally_device *d = s->context->device;
 	uint64_t began = 0;
 
+	tally_ahead_flush_stream(s);
 	if (!atomic_load(&d->in_flight))
 		return;
 	TALLY_COUNT(d, fences, 1);
@@ -156,6 +158,7 @@ void tally_fence(struct tally_stream *s)
 /* `c`: NULL is all of the device's. */
 static void drain(struct tally_device *d, const struct tally_context *c)
 {
+	tally_ahead_flush(d);
 	if (!atomic_load(&d->in_flight))
 		return;
 	TALLY_COUNT(d, fences, 1);

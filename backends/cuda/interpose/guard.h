@@ -81,11 +81,13 @@ bool tally_guard_launch(struct tally_stream *stream, const struct tally_plan *pl
  * held on entry and return, not between. */
 bool tally_guard_make_room(struct tally_device *device);
 
-/* Waits until the stream's guarded launches are done, and those of the streams that it implicitly
- * waits for; returns at once where there are none. */
+/* Waits until what was taken ahead of the stream (ahead.h) has been given, its guarded launches are
+ * done, and those of the streams that it implicitly waits for; returns at once where there are
+ * none. */
 void tally_fence(struct tally_stream *stream);
 
-/* Waits until all guarded launches of a context, of the process are done. */
+/* Waits until all that was taken ahead on the context's device, in the process has been given, and
+ * all guarded launches of the context, of the process are done. */
 void tally_drain_context(struct tally_context *context);
 void tally_drain_all(void);
 

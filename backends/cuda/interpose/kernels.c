@@ -17,6 +17,7 @@
 #define BUCKETS 1024
 
 enum { UNKNOWN, STOPPABLE, WHOLE };
+enum { UNASKED, KNOWN, NOT_TOLD }; /* layout */
 
 /* Records are never freed, for a launch walks these lists without a lock. One that is gone has no
  * handle, and becomes another kernel's in the same place when that is safe. */
@@ -82,6 +83,7 @@ static struct tally_kernel *take(const void *handle)
 	k->parameters = NULL;
 	k->count = 0;
 	k->bytes = 0;
+	atomic_store(&k->layout, UNASKED);
 	atomic_store(&k->state, UNKNOWN);
 	atomic_store(&k->barred, 0);
 	atomic_store(&k->shared, 0);
@@ -285,26 +287,23 @@ static void *find_variant(const struct tally_kernel *k, const struct tally_modul
 	return TALLY_DRIVER(cuKernelGetFunction)(&function, kernel) ? NULL : function;
 }
 
-static bool parameter(const struct tally_kernel *k, void *handle, unsigned i,
-		      struct tally_parameter *p)
+static CUresult parameter(const struct tally_kernel *k, void *handle, unsigned i,
+			  struct tally_parameter *p)
 {
 	if (k->is_kernel)
-		return !TALLY_DRIVER(cuKernelGetParamInfo)(handle, i, &p->offset, &p->size);
-	return !TALLY_DRIVER(cuFuncGetParamInfo)(handle, i, &p->offset, &p->size);
+		return TALLY_DRIVER(cuKernelGetParamInfo)(handle, i, &p->offset, &p->size);
+	return TALLY_DRIVER(cuFuncGetParamInfo)(handle, i, &p->offset, &p->size);
 }
 
-/* Patched code knows its own grid: of struct tally_launch it takes what comes before that. */
-#define OPAQUE_LAUNCH offsetof(struct tally_launch, grid)
-
-/* The layout of the kernel's parameters; the variant has to have the same and one more, of size
- * `last`. */
-static bool read_parameters(struct tally_kernel *k, void *variant, size_t last)
+/* Lock held. */
+static int read_layout(struct tally_kernel *k)
 {
-	struct tally_parameter *list = NULL, p, of_variant;
+	struct tally_parameter *list = NULL, p;
 	unsigned count = 0, capacity = 0;
 	size_t bytes = 0;
+	CUresult result;
 
-	while (parameter(k, atomic_load(&k->handle), count, &p)) {
+	while (!(result = parameter(k, atomic_load(&k->handle), count, &p))) {
 		if (count == capacity) {
 			struct tally_parameter *more;
 
@@ -314,22 +313,63 @@ static bool read_parameters(struct tally_kernel *k, void *variant, size_t last)
 				break;
 			list = more;
 		}
-		if (!parameter(k, variant, count, &of_variant) || of_variant.offset != p.offset ||
-		    of_variant.size != p.size)
-			break;
 		list[count++] = p;
 		if (p.offset + p.size > bytes)
 			bytes = p.offset + p.size;
 	}
-	if (!parameter(k, variant, count, &of_variant) || of_variant.size != last ||
-	    parameter(k, variant, count + 1, &of_variant)) {
+	/* Behind the last one the index is invalid. Anything else is a driver that does not tell.
+	 */
+	if (result != CUDA_ERROR_INVALID_VALUE) {
 		free(list);
-		return false;
+		return NOT_TOLD;
 	}
 	k->parameters = list;
 	k->count = count;
 	k->bytes = bytes;
-	return true;
+	return KNOWN;
+}
+
+/* Lock held. */
+static bool layout_known(struct tally_kernel *k)
+{
+	int layout = atomic_load(&k->layout);
+
+	if (layout == UNASKED) {
+		layout = read_layout(k);
+		atomic_store_explicit(&k->layout, layout, memory_order_release);
+	}
+	return layout == KNOWN;
+}
+
+bool tally_kernel_layout(struct tally_kernel *k)
+{
+	int layout = atomic_load_explicit(&k->layout, memory_order_acquire);
+	bool known;
+
+	if (layout != UNASKED)
+		return layout == KNOWN;
+	pthread_mutex_lock(&lock);
+	known = layout_known(k);
+	pthread_mutex_unlock(&lock);
+	return known;
+}
+
+/* Patched code knows its own grid: of struct tally_launch it takes what comes before that. */
+#define OPAQUE_LAUNCH offsetof(struct tally_launch, grid)
+
+/* Whether the variant has the kernel's parameters and one more, of size `last`. Lock held. */
+static bool same_parameters(struct tally_kernel *k, void *variant, size_t last)
+{
+	struct tally_parameter p;
+
+	if (!layout_known(k))
+		return false;
+	for (unsigned i = 0; i < k->count; i++)
+		if (parameter(k, variant, i, &p) || p.offset != k->parameters[i].offset ||
+		    p.size != k->parameters[i].size)
+			return false;
+	return !parameter(k, variant, k->count, &p) && p.size == last &&
+	       parameter(k, variant, k->count + 1, &p);
 }
 
 /* How many blocks a cluster of the kernel has if it was compiled for that, else 1. */
@@ -370,7 +410,7 @@ static int find_out(struct tally_kernel *k, const struct tally_module *from)
 	if (from)
 		variant = find_variant(k, from);
 	if (!variant ||
-	    !read_parameters(k, variant, opaque ? OPAQUE_LAUNCH : sizeof(struct tally_launch))) {
+	    !same_parameters(k, variant, opaque ? OPAQUE_LAUNCH : sizeof(struct tally_launch))) {
 		atomic_store(&k->barred, opaque ? TALLY_WHY_NOT_PATCHED
 					 : from ? TALLY_WHY_NOT_COMPILED
 						: TALLY_WHY_NO_CODE);

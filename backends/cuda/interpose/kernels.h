@@ -68,6 +68,8 @@ struct tally_kernel {
 	void *variant;	    /* NAME$slice_guard, or NAME in the patched image; same type */
 	bool opaque;	    /* the latter: it is launched with its own grid, and */
 	unsigned cluster;   /* its blocks come in clusters of so many, whatever the launch says */
+	/* The layout of the program's own parameters, once `layout` says that it is known. */
+	_Atomic int layout;
 	unsigned count;
 	struct tally_parameter *parameters; /* `count` of them */
 	size_t bytes;			    /* packed size without the launch */
@@ -92,6 +94,10 @@ void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel,
 
 /* Whether the kernel has a stoppable form; finds out when first asked. A context is current. */
 bool tally_kernel_stoppable(struct tally_kernel *kernel);
+
+/* Whether the layout of its parameters is known; asks the driver when first asked itself, which
+ * older ones do not answer. */
+bool tally_kernel_layout(struct tally_kernel *kernel);
 
 /* The module whose `machine_code` the kernel is of, and which nobody has asked for yet; or NULL. */
 struct tally_module *tally_kernel_unasked(const struct tally_kernel *kernel);

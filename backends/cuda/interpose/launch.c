@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The doors through which kernels go to the device. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
@@ -18,8 +19,8 @@ static const void *packed_of(void **extra)
 	return NULL;
 }
 
-/* What comes before every launch; the stream's record, or NULL: Tally keeps out. */
-static inline struct tally_stream *before(CUstream handle, bool per_thread)
+/* The stream's record, or NULL: Tally keeps out. */
+static inline struct tally_stream *enter(CUstream handle, bool per_thread)
 {
 	struct tally_stream *s;
 
@@ -29,9 +30,22 @@ static inline struct tally_stream *before(CUstream handle, bool per_thread)
 	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
 		   tally_stream_captured(s->handle)))
 		return NULL;
+	return s;
+}
+
+/* What comes before every launch of which the driver is called. */
+static inline void before(struct tally_stream *s)
+{
+	if (!s)
+		return;
 	tally_announce(s, true);
 	tally_gate_pass(s->context->device);
-	return s;
+}
+
+/* A launch that was taken ahead is in the trace from when the program asked for it. */
+static inline bool asked_now(void)
+{
+	return tally_giving != TALLY_GIVING_ENTRY;
 }
 
 static inline void after(struct tally_stream *s)
@@ -179,7 +193,7 @@ static bool instead(struct tally_stream *s, CUfunction function, const struct ta
 	any = read_attributes(w, kernel, &attributes);
 	tally_plan(plan, d, kernel, at, w->barred);
 	plan->attributes = any ? &attributes : NULL;
-	if (plan->configuration)
+	if (plan->configuration && asked_now())
 		tally_report_trace(d->report, TALLY_TRACE_LAUNCH, s->number,
 				   plan->configuration->row, plan->choice.level);
 	if (stoppable(s, w) && (w->parameters || packed || !plan->configuration->kernel->count) &&
@@ -238,9 +252,17 @@ static inline bool traced(const struct tally_stream *s)
 	CUresult symbol arguments_                                                                 \
 	{                                                                                          \
 		const struct tally_dimensions dimensions = at;                                     \
-		struct tally_stream *s = before(stream_, per_thread);                              \
+		struct tally_stream *s = enter(stream_, per_thread);                               \
+		const struct tally_call made = {                                                   \
+			function, &dimensions, parameters_,                                        \
+			extra_,	  config_,     (barred_) == TALLY_WHY_COOPERATIVE && !(config_)};  \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (s && tally_ahead_on() && tally_ahead_launch(s, &made, &result)) {              \
+			tally_leave();                                                             \
+			return result;                                                             \
+		}                                                                                  \
+		before(s);                                                                         \
 		if (s)                                                                             \
 			tally_burst_launch(s->context->device, function, dimensions.grid[0],       \
 					   dimensions.grid[1], dimensions.grid[2]);                \
@@ -263,6 +285,8 @@ static inline bool traced(const struct tally_stream *s)
 				result = TALLY_REAL(symbol) call;                                  \
 				opaque_done(s, &w, result);                                        \
 			}                                                                          \
+			if (!result)                                                               \
+				tally_ahead_accepted(s, &made, w.piece.plan.configuration);        \
 		}                                                                                  \
 		after(s);                                                                          \
 		return result;                                                                     \
@@ -341,12 +365,18 @@ static inline void trace_graph(struct tally_stream *s, enum tally_event_kind kin
 #define GRAPH(symbol, per_thread)                                                                  \
 	CUresult symbol(CUgraphExec hGraph, CUstream stream)                                       \
 	{                                                                                          \
-		struct tally_stream *s = before(stream, per_thread);                               \
+		struct tally_stream *s = enter(stream, per_thread);                                \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (s && tally_ahead_on() && tally_graph_ahead(s, hGraph, &result)) {              \
+			tally_leave();                                                             \
+			return result;                                                             \
+		}                                                                                  \
+		before(s);                                                                         \
 		if (s)                                                                             \
 			tally_burst_launch(s->context->device, hGraph, 0, 0, 0);                   \
-		trace_graph(s, TALLY_TRACE_LAUNCH);                                                \
+		if (asked_now())                                                                   \
+			trace_graph(s, TALLY_TRACE_LAUNCH);                                        \
 		if (s && tally_process.config.guards) {                                            \
 			result = tally_graph_launch(s, hGraph);                                    \
 			tally_report_count(s->context->device->report, TALLY_COUNT_GRAPHS, 1);     \

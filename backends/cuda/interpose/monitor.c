@@ -58,6 +58,20 @@ static int64_t until_freed(uint64_t until, int64_t ns)
 	return until - now < (uint64_t)ns ? (int64_t)(until - now) : ns;
 }
 
+bool tally_gate_closed(struct tally_device *d)
+{
+	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);
+	uint32_t epoch = client ? tally_client_epoch(client) : 0;
+
+	if (!client ||
+	    atomic_load_explicit(&d->no_yield, memory_order_relaxed) == (uint64_t)epoch + 1)
+		return false;
+	if (tally_client_held_until(client))
+		return true;
+	atomic_store_explicit(&d->no_yield, (uint64_t)epoch + 1, memory_order_relaxed);
+	return false;
+}
+
 void tally_gate_wait(struct tally_device *d)
 {
 	struct tally_client *client = atomic_load_explicit(&d->client, memory_order_acquire);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
@@ -97,6 +98,7 @@ static void forked(void)
 	tally_graphs_forked();
 	tally_streams_forked();
 	tally_waits_forked();
+	tally_events_forked();
 	atomic_store(&tally_mode, TALLY_UNKNOWN);
 }
 
@@ -115,6 +117,7 @@ static void leaving(void)
 		struct tally_client *client = atomic_load(&d->client);
 
 		tally_guard_leave(d);
+		tally_ahead_leave(d);
 		tally_lock(d);
 		tally_activity_publish(d);
 		tally_unlock(d);
@@ -234,6 +237,7 @@ struct tally_device *tally_device_of(CUdevice ordinal)
 	if (!d) {
 		d = create(ordinal);
 		if (d && tally_reporting_start(d) && tally_burst_start(d) &&
+		    (!tally_process.config.ahead || tally_ahead_start(d)) &&
 		    tally_monitor_start(d)) {
 			d->next = atomic_load(&tally_process.devices);
 			atomic_store_explicit(&tally_process.devices, d, memory_order_release);
@@ -241,6 +245,7 @@ struct tally_device *tally_device_of(CUdevice ordinal)
 			if (d) {
 				tally_report_destroy(d->report);
 				free(d->burst);
+				free(d->ahead);
 			}
 			free(d);
 			d = NULL;

@@ -71,8 +71,8 @@ static bool same(const struct tally_dimensions *a, const struct tally_dimensions
 	return !memcmp(a, b, sizeof *a);
 }
 
-static struct tally_configuration *find(struct tally_device *d, struct tally_kernel *k,
-					const struct tally_dimensions *at)
+struct tally_configuration *tally_configuration_of(struct tally_device *d, struct tally_kernel *k,
+						   const struct tally_dimensions *at)
 {
 	struct tally_configuration *c = atomic_load_explicit(&k->last, memory_order_acquire);
 
@@ -217,7 +217,7 @@ static bool due(const struct tally_configuration *c, uint64_t n, bool stoppable)
 void tally_plan(struct tally_plan *plan, struct tally_device *d, struct tally_kernel *k,
 		const struct tally_dimensions *at, enum tally_reason barred)
 {
-	struct tally_configuration *c = k ? find(d, k, at) : NULL;
+	struct tally_configuration *c = k ? tally_configuration_of(d, k, at) : NULL;
 	bool stoppable;
 	uint64_t n;
 	int state;

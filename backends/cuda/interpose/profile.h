@@ -39,6 +39,8 @@ static inline uint64_t tally_cost_ns(const struct tally_cost *c, uint64_t otherw
 
 void tally_cost_learn(struct tally_cost *c, uint64_t ns);
 
+#define TALLY_MANNERS 4
+
 /* A kernel with one grid, block and size of shared memory. Lives as long as the kernel's record is
  * that kernel's. */
 struct tally_configuration {
@@ -57,6 +59,8 @@ struct tally_configuration {
 	uint64_t wave;		  /* blocks that run at the same time, 0: unknown */
 	bool crowded; /* they all would as they are, but not in the form that can be stopped */
 	struct tally_cost whole, guarded; /* a whole launch, in either form */
+	/* In what manners it was launched that the driver took (ahead.h); 0: none. */
+	_Atomic uint64_t accepted[TALLY_MANNERS];
 };
 
 /* What a launch of machine code keeps of its attributes when it is stopped and started again. */
@@ -75,6 +79,11 @@ struct tally_plan {
 	bool measure;
 	const struct tally_attributes *attributes; /* of machine code; NULL: none */
 };
+
+/* What is known of the kernel in this configuration; NULL: out of memory, or there are too many. */
+struct tally_configuration *tally_configuration_of(struct tally_device *device,
+						   struct tally_kernel *kernel,
+						   const struct tally_dimensions *at);
 
 /* Plans a launch and counts it. `barred`: why this launch must run whole, or TALLY_WHY_NONE. */
 void tally_plan(struct tally_plan *plan, struct tally_device *device, struct tally_kernel *kernel,

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <time.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/line.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -310,8 +311,29 @@ static void hold_back(struct tally_device *d, uint64_t ns)
 	}
 	tally_line_leave(d, &place);
 	tally_unlock(d);
+	/* The giver's waiting is none of the program's (ahead.h). */
+	if (tally_giving & TALLY_GIVING_ENTRY)
+		return;
 	tally_report_count(d->report, TALLY_COUNT_DEPTH_WAITS, 1);
 	tally_report_count(d->report, TALLY_COUNT_DEPTH_NS, tally_now() - began);
+}
+
+static bool fits(struct tally_device *d, uint64_t ns)
+{
+	uint64_t queued = atomic_load_explicit(&d->queued_ns, memory_order_relaxed);
+
+	return !queued || queued + ns <= tally_queue_limit();
+}
+
+bool tally_queue_has_room(struct tally_device *d, uint64_t ns)
+{
+	if (fits(d, ns))
+		return true;
+	/* Marks may have come that nobody looked at. */
+	tally_lock(d);
+	tally_queue_look(d);
+	tally_unlock(d);
+	return fits(d, ns);
 }
 
 bool tally_queue_has_words(struct tally_stream *s)

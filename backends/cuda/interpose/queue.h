@@ -33,6 +33,10 @@ void tally_queue_enter(struct tally_stream *stream, struct tally_piece *piece, u
 /* After it: `given` is whether the driver took it. */
 void tally_queue_leave(struct tally_piece *piece, bool given);
 
+/* Whether a piece that is predicted to last `ns` need not wait for the depth limit. No lock held.
+ */
+bool tally_queue_has_room(struct tally_device *device, uint64_t ns);
+
 /* Whether the stream has its words in host memory, which marks need; makes them if not. No lock
  * held. */
 bool tally_queue_has_words(struct tally_stream *stream);

@@ -45,6 +45,7 @@ struct tally_config {
 	bool settles;	   /* says at once that it is idle: TALLY_PRIORITY_HIGH and above */
 	int priority;	   /* TALLY_PRIORITY: a number, "high" or "best-effort" */
 	unsigned depth;	   /* TALLY_DEPTH: launches of 50 us that may be queued ahead */
+	unsigned ahead;	   /* TALLY_AHEAD: calls that may wait for that in host memory; 0: none */
 	unsigned slo;	   /* TALLY_SLO: the latency budget in thousandths; 0: none */
 	uint64_t grace_ns; /* TALLY_GRACE_US, as in struct tally_client_options */
 	enum tally_run_level { TALLY_RUN_AUTO, TALLY_RUN_GATE, TALLY_RUN_GUARD } level;
@@ -64,6 +65,7 @@ struct tally_guard;
 struct tally_burst;
 struct tally_sample;
 struct tally_place;
+struct tally_ahead;
 
 #define TALLY_MARKS   16 /* of one stream */
 #define TALLY_SAMPLES 32 /* of one context */
@@ -110,6 +112,8 @@ struct tally_stream {
 	_Atomic uint64_t launches;
 	uint64_t marked; /* announced when the context's marker was put in, or 0 */
 	uint32_t number; /* in traces */
+	_Atomic uint64_t
+		ahead; /* the last entry of the run-ahead queue that is its own (ahead.h) */
 
 	struct tally_queue queue;
 	struct tally_guard *guard; /* NULL until the first launch of a program with guards */
@@ -123,6 +127,8 @@ struct tally_context {
 	struct tally_device *device;
 	struct tally_context *next; /* of the device */
 	struct tally_stream *streams;
+	/* The last entry of the run-ahead queue that is the legacy stream's, a blocking one's. */
+	_Atomic uint64_t ahead_legacy, ahead_blocking;
 
 	CUevent marker; /* in the legacy stream, for per-thread streams (activity.c) */
 	bool marked;	/* it is on its way */
@@ -178,6 +184,9 @@ struct tally_device {
 	/* Predicted, of those and of all other work that is not known done. */
 	_Atomic uint64_t queued_ns;
 	uint64_t mark_came_at, patience_ns; /* queue.c */
+	/* The run-ahead queue (ahead.h), NULL: none; and how much waits in it. */
+	struct tally_ahead *ahead;
+	_Atomic uint32_t ahead_waiting;
 };
 
 static inline void tally_lock(struct tally_device *device)
@@ -326,6 +335,9 @@ bool tally_monitor_start(struct tally_device *device);
 
 /* Returns once nobody who outranks us is active and the gate is open. No lock held. */
 void tally_gate_wait(struct tally_device *device);
+
+/* Whether it would wait. No lock held. */
+bool tally_gate_closed(struct tally_device *device);
 
 /* The launch path's check: one comparison as long as nothing changed on the board. */
 static inline void tally_gate_pass(struct tally_device *device)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that wait for the device or ask about it, and the lives of streams, captures, contexts. */
 #include "backends/cuda/interpose/activity.h"
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/images.h"
@@ -42,7 +43,8 @@ static struct tally_device *told_device(void)
 			note = tally_note(s);                                                      \
 			tally_fence(s);                                                            \
 		}                                                                                  \
-		result = TALLY_REAL(symbol)(stream);                                               \
+		if (!s || !tally_ahead_failed(s->context->device, &result))                        \
+			result = TALLY_REAL(symbol)(stream);                                       \
 		if (s && !result) {                                                                \
 			tally_finished(s, note);                                                   \
 			tally_activity_settle(s->context->device);                                 \
@@ -83,7 +85,8 @@ static bool guards_pending(struct tally_stream *s)
 			s = tally_stream_find(stream, per_thread);                                 \
 		if (s)                                                                             \
 			note = tally_note(s);                                                      \
-		if (!s || !guards_pending(s))                                                      \
+		if (!s || (!tally_ahead_failed(s->context->device, &result) &&                     \
+			   !tally_ahead_behind(s) && !guards_pending(s)))                          \
 			result = TALLY_REAL(symbol)(stream);                                       \
 		if (s && !result) {                                                                \
 			tally_finished(s, note);                                                   \
@@ -95,22 +98,6 @@ static bool guards_pending(struct tally_stream *s)
 QUERY(cuStreamQuery, false)
 QUERY(cuStreamQuery_ptsz, true)
 
-/* An event is recorded only when everything guarded before it is done, so its own answer counts. */
-#define EVENT(symbol)                                                                              \
-	CUresult symbol(CUevent hEvent)                                                            \
-	{                                                                                          \
-		struct tally_device *d;                                                            \
-		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result = TALLY_REAL(symbol)(hEvent);                                      \
-                                                                                                   \
-		if (ours && !result && (d = told_device()))                                        \
-			tally_activity_settle(d);                                                  \
-		tally_leave();                                                                     \
-		return result;                                                                     \
-	}
-EVENT(cuEventSynchronize)
-EVENT(cuEventQuery)
-
 CUresult cuCtxSynchronize(void)
 {
 	struct tally_context *c = NULL;
@@ -120,7 +107,8 @@ CUresult cuCtxSynchronize(void)
 		c = tally_context_current();
 	if (c)
 		tally_drain_context(c);
-	result = TALLY_REAL(cuCtxSynchronize)();
+	if (!c || !tally_ahead_failed(c->device, &result))
+		result = TALLY_REAL(cuCtxSynchronize)();
 	if (c && !result)
 		tally_activity_settle(c->device);
 	tally_leave();
@@ -135,7 +123,8 @@ CUresult cuCtxSynchronize_v2(CUcontext ctx)
 
 	if (ours)
 		tally_drain_all();
-	result = TALLY_REAL(cuCtxSynchronize_v2)(ctx);
+	if (!ours || !tally_ahead_failed(NULL, &result))
+		result = TALLY_REAL(cuCtxSynchronize_v2)(ctx);
 	if (ours && !result && (d = told_device()))
 		tally_activity_settle(d);
 	tally_leave();
@@ -177,6 +166,9 @@ DESTROY(cuStreamDestroy_v2)
  */
 static void begin_capture(void)
 {
+	/* While it counts, what was taken ahead would go to the driver all at once. */
+	if (tally_ahead_on())
+		tally_ahead_flush_all();
 	tally_queue_mark_all();
 	atomic_fetch_add(&tally_process.captures, 1);
 	tally_drain_all();
@@ -268,6 +260,7 @@ MAKE_CONTEXT(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), (pctx, 
 static struct tally_gone contents_end(CUcontext handle)
 {
 	tally_graphs_forget(handle);
+	tally_events_forget(handle);
 	return tally_modules_forget(handle);
 }
 
@@ -334,12 +327,13 @@ static CUcontext primary_of(CUdevice dev)
 		CUresult result;                                                                   \
 		bool ended;                                                                        \
                                                                                                    \
+		if (c)                                                                             \
+			tally_drain_context(c);                                                    \
+		/* Behind the wait: what is waited for may itself wait for a compilation. */       \
 		if (handle)                                                                        \
 			tally_compile_pause();                                                     \
-		if (c) {                                                                           \
-			tally_drain_context(c);                                                    \
+		if (c)                                                                             \
 			tally_lock(c->device);                                                     \
-		}                                                                                  \
 		result = TALLY_REAL(symbol)(dev);                                                  \
 		ended = handle && !result && !(last_holder && primary_active(dev));                \
 		if (c) {                                                                           \

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
@@ -206,26 +207,41 @@ void tally_waits_allocated(struct tally_stream *s)
  * recorded only when the launches before it were done, and what is stopped is started again behind
  * the wait. It does where it may wait for the program, which may wait for those launches.
  */
-static struct tally_stream *before(CUstream handle, bool per_thread)
+static struct tally_stream *known(CUstream handle, bool per_thread)
 {
 	struct tally_stream *s = tally_stream_find(handle, per_thread);
 
-	if (!s || (atomic_load(&tally_process.captures) && tally_stream_captured(s->handle)))
-		return NULL;
-	tally_fence(s);
-	return s;
+	return !s || (atomic_load(&tally_process.captures) && tally_stream_captured(s->handle))
+		       ? NULL
+		       : s;
+}
+
+/* Whether the wait has been taken ahead, or does not come to the driver because of an error. */
+static bool ahead_of(struct tally_stream *s, CUevent event, unsigned flags, CUresult *result)
+{
+	return tally_ahead_failed(s->context->device, result) ||
+	       tally_ahead_wait(s, event, flags, result);
 }
 
 #define WAIT(symbol, per_thread)                                                                   \
 	CUresult symbol(CUstream stream, CUevent hEvent, unsigned int Flags)                       \
 	{                                                                                          \
 		bool ours = tally_enter() && tally_on() && tally_process.config.guards;            \
-		struct tally_stream *s =                                                           \
-			ours && tally_waits_event(hEvent) ? before(stream, per_thread) : NULL;     \
-		CUresult result = TALLY_REAL(symbol)(stream, hEvent, Flags);                       \
+		bool ahead = ours && tally_ahead_on();                                             \
+		struct tally_stream *s = ahead || (ours && tally_waits_event(hEvent))              \
+						 ? known(stream, per_thread)                       \
+						 : NULL;                                           \
+		CUresult result;                                                                   \
                                                                                                    \
-		if (s && !result)                                                                  \
-			tally_waits_begin(s);                                                      \
+		if (!(ahead && s && ahead_of(s, hEvent, Flags, &result))) {                        \
+			bool behind = s && tally_waits_event(hEvent);                              \
+                                                                                                   \
+			if (behind)                                                                \
+				tally_fence(s);                                                    \
+			result = TALLY_REAL(symbol)(stream, hEvent, Flags);                        \
+			if (behind && !result)                                                     \
+				tally_waits_begin(s);                                              \
+		}                                                                                  \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
@@ -237,9 +253,13 @@ WAIT(cuStreamWaitEvent_ptsz, true)
 #define ALL_STREAMS(symbol, type, when, then)                                                      \
 	CUresult symbol(type hCtx, CUevent hEvent)                                                 \
 	{                                                                                          \
-		bool ours = tally_enter() && tally_on() && tally_process.config.guards && (when);  \
+		bool ours = tally_enter() && tally_on() && tally_process.config.guards;            \
 		CUresult result;                                                                   \
                                                                                                    \
+		if (ours)                                                                          \
+			tally_ahead_flush_all();                                                   \
+		/* Asked when what was taken ahead has been given. */                              \
+		ours = ours && (when);                                                             \
 		if (ours)                                                                          \
 			tally_drain_all();                                                         \
 		result = TALLY_REAL(symbol)(hCtx, hEvent);                                         \
