@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/terminal.h"
 #include "sched/client.h"
 
 static const char help[] =
@@ -208,6 +210,11 @@ int tally_command_status(int argc, char **argv)
 	view.board = reports.board;
 	view.reports = &reports;
 	view.now_ns = tally_board_now();
+	if (isatty(STDOUT_FILENO)) {
+		unsigned rows;
+
+		tally_terminal_size(&view.columns, &rows);
+	}
 	int status = show(&view, json);
 	tally_reports_close(&reports);
 	return status;

@@ -14,6 +14,7 @@ struct tally_status_view {
 	const char *socket;
 	uint64_t now_ns;
 	bool why;
+	unsigned columns; /* of the terminal that shows it; 0: there is none */
 };
 
 /* Appends a table for people, or one JSON object. */

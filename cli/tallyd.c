@@ -279,8 +279,10 @@ int main(int argc, char **argv)
 	struct tally_error error = {0};
 
 	int status = parse(argc, argv, &settings, &error);
-	if (status == 1)
+	if (status == 1 && !fflush(stdout) && !ferror(stdout))
 		return 0;
+	if (status == 1)
+		tally_fail(&error, "cannot write: %s", strerror(errno));
 	if (!status) {
 		if (!settings.foreground)
 			close_inherited();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conformance: proves that transformed kernels do what the originals do, on a device and for every
  * target. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static bool check(const struct options *o, struct tally_error *error)
 	       (!o->table || tally_file_may_write(o->table, error)) && check_targets(o, error);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	enum { FILTER = 256, DEVICE, TARGET, JUNIT, TABLE, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
 	static const struct option known[] = {
@@ -222,4 +223,16 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	return report_finish(&o) ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	int status = run(argc, argv);
+
+	/* Who wrote an answer that did not arrive has not succeeded. */
+	if ((fflush(stdout) || ferror(stdout)) && !status) {
+		fprintf(stderr, "conformance: error: cannot write: %s\n", strerror(errno));
+		status = 1;
+	}
+	return status;
 }

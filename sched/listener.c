@@ -15,12 +15,37 @@
 
 #include "sched/client.h"
 
+/* Whether what has that name may be replaced: nothing, or a socket of a tallyd's kind, which one
+ * that was killed has left. A mistyped path must not cost anybody a file. */
+static bool check_place(const char *path, struct tally_error *error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat is;
+	bool other;
+	int fd;
+
+	if (lstat(path, &is))
+		return true;
+	if (!S_ISSOCK(is.st_mode))
+		return tally_fail(error, "%s is there already, and is no socket", path);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0 || snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >=
+			      (int)sizeof address.sun_path) {
+		if (fd >= 0)
+			close(fd);
+		return true; /* opening it says so */
+	}
+	other = connect(fd, (struct sockaddr *)&address, sizeof address) && errno == EPROTOTYPE;
+	close(fd);
+	return !other || tally_fail(error, "%s is another program's socket", path);
+}
+
 enum tally_claim tally_listener_claim(const char *socket_path, int *lock, struct tally_error *error)
 {
 	char path[PATH_MAX];
 
 	*lock = -1;
-	if (!tally_socket_folder(socket_path, true, error))
+	if (!tally_socket_folder(socket_path, true, error) || !check_place(socket_path, error))
 		return TALLY_CLAIM_FAILED;
 	if (snprintf(path, sizeof path, "%s.lock", socket_path) >= (int)sizeof path) {
 		tally_fail(error, "the socket path is too long");

@@ -154,7 +154,9 @@ static int connect_to(const char *path, bool *absent, struct tally_error *error)
 		if (nobody)
 			tally_fail(error, "no tallyd serves %s", path);
 		else
-			tally_fail(error, "cannot connect to %s: %s", path, strerror(errno));
+			tally_fail(error, "cannot connect to %s: %s", path,
+				   errno == EPROTOTYPE ? "it is another program's socket"
+						       : strerror(errno));
 		close(fd);
 		return -1;
 	}

@@ -185,12 +185,29 @@ same "$(json '[(k["name"], k["symbol"], k["grid"], k["runs_as"], k["level"], k["
 same "$(json '[15000 < p["stop_latency_p99_ns"] < 25000 and p["counters"]["gate_waits"] for p in d["programs"] if p["name"] == "teller"]')" "[0]"
 exec 9>&-
 until_true eval 'test "$(json "len(d[\"programs\"])")" = 2'
+# Columns are as wide as what is in them; a terminal that is too narrow gets less of the two that are names.
+long=a-program-whose-name-has-some-fifty-characters-or-so
+"$TALLY_BUILD/tests/tally_test_client" 50 $long idle 5 <"$work/third" >"$work/3" 7>&- 8>&- &
+exec 9>"$work/third"
+until_true grep -q joined "$work/3"
+run 0 "$tally" status
+has "$out" "$long "
+has "$out" " test device "
+for width in 200 130; do
+    script -qec "stty cols $width; '$tally' status" /dev/null </dev/null | tr -d '\r' >"$work/wide" || fail "tally status on a terminal of $width columns"
+    sed -n '/^PROGRAM/,/^$/p' "$work/wide" >"$work/table"
+    grep -q ' test device ' "$work/table" || fail "no table: $(cat "$work/wide")"
+    [ "$(wc -L <"$work/table")" -le $width ] || fail "wider than $width: $(cat "$work/table")"
+    case $(grep -c "^$long " "$work/table")$width in 1200 | 0130) ;; *) fail "the long name on $width columns: $(cat "$work/table")" ;; esac
+done
+exec 9>&-
+until_true eval 'test "$(json "len(d[\"programs\"])")" = 2'
 kill -9 $low
 until_true eval 'test "$(json "len(d[\"programs\"])")" = 1'
 same "$(json '[(p["name"], p["pid"], p["launches"]) for p in d["finished"]][-1]')" "('trainer', $low, 5)"
 exec 7>&- 8>&-
 wait
-until_true eval 'test "$(json "len(d[\"finished\"])")" = 3'
+until_true eval 'test "$(json "len(d[\"finished\"])")" = 4'
 run 0 "$tally" status
 has "$out" "no program uses a device now"
 has "$out" "FINISHED"

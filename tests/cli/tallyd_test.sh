@@ -99,6 +99,32 @@ kill -INT $pid
 wait $pid || fail "Ctrl-C: status $?"
 
 # A path that a script left empty is not the default one.
+for option in --help --version; do
+    "$bin/tallyd" $option >/dev/full 2>"$work/err" && fail "tallyd $option: a full disk was not noticed"
+    [ "$(cat "$work/err")" = "tallyd: error: cannot write: No space left on device" ] || fail "tallyd $option: $(cat "$work/err")"
+done
+# A mistyped path costs nobody a file, nor another program its socket.
+mkdir -m 700 "$work/place"
+echo precious >"$work/place/notes"
+run 1 "$bin/tallyd" --socket "$work/place/notes"
+same "$err" "tallyd: error: $work/place/notes is there already, and is no socket"
+TALLY_SOCKET=$work/place/notes run 0 "$bin/tally" run -- true
+has "$err" "$work/place/notes is there already, and is no socket"
+[ "$(wc -l <<<"$err")" = 1 ] || fail "not one line: $err"
+same "$(ls "$work/place") $(cat "$work/place/notes")" "notes precious"
+python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("listens", flush=True)
+sys.stdin.read()' "$work/place/other" < <(sleep 100 & echo $! >"$work/sleeper"; wait) >"$work/listens" &
+until_true grep -q listens "$work/listens"
+run 1 "$bin/tallyd" --socket "$work/place/other"
+same "$err" "tallyd: error: $work/place/other is another program's socket"
+TALLY_SOCKET=$work/place/other run 1 "$bin/tally" status
+has "$err" "cannot connect to $work/place/other: it is another program's socket"
+kill "$(cat "$work/sleeper")"
 run 1 "$bin/tallyd" --socket ""
 has "$err" "tallyd: error: --socket wants the path of a socket"
 

@@ -29,6 +29,9 @@ refused_file() {
 refused_file --junit /nowhere/results.xml
 refused_file --junit ''
 refused_file --table "$TALLY_BUILD"
+for option in --help --version --list; do
+	if "$TALLY_BUILD/bin/conformance" $option >/dev/full 2>/dev/null; then echo "$option: a full disk was not noticed"; exit 1; fi
+done
 # A folder that is no build tree is not made one.
 elsewhere=$(mktemp -d)
 refused --build "$elsewhere" --filter vadd
