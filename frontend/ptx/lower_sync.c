@@ -66,13 +66,28 @@ static bool pair_result(struct ptx_lift *l, const struct ptx_statement *s, LLVMV
 	       ptx_assign_to(l, s, second, LLVMBuildExtractValue(l->builder, v, 1, ""), PTX_pred);
 }
 
+/*
+ * The lanes that take part: operand `index`, or, without .sync, those that have come here together,
+ * which is all that text for machines before sm_70 can mean (PTX ISA 9.7.9.5, 9.7.13.8).
+ */
+static LLVMValueRef lanes(struct ptx_lift *l, const struct ptx_statement *s, unsigned index)
+{
+	const struct ptx_module *m = l->ptx;
+
+	if (strcmp(s->row->operation, "active"))
+		return ptx_source(l, s, index, PTX_b32);
+	if (!m->version || (m->version >= 64 && m->machine >= 70))
+		ptx_fail(l, s, "taken out of PTX 6.4 for sm_70 and later: write .sync and a mask");
+	return ptx_operation(l, "tally.active.mask", 0, NULL, NULL, NULL, NULL);
+}
+
 bool ptx_lower_shuffle(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	const char *name = ptx_has(s, "up")	? "tally.shuffle.up"
 			   : ptx_has(s, "down") ? "tally.shuffle.down"
 			   : ptx_has(s, "bfly") ? "tally.shuffle.xor"
 						: "tally.shuffle.idx";
-	LLVMValueRef mask = ptx_source(l, s, 4, PTX_b32);
+	LLVMValueRef mask = lanes(l, s, 4);
 
 	return pair_result(l, s,
 			   ptx_operation(l, name, 4, mask, ptx_source(l, s, 1, PTX_b32),
@@ -86,7 +101,7 @@ bool ptx_lower_vote(struct ptx_lift *l, const struct ptx_statement *s)
 			   : ptx_has(s, "any") ? "tally.vote.any"
 			   : ptx_has(s, "uni") ? "tally.vote.uni"
 					       : "tally.vote.ballot";
-	LLVMValueRef p = ptx_source(l, s, 1, PTX_pred), mask = ptx_source(l, s, 2, PTX_b32);
+	LLVMValueRef p = ptx_source(l, s, 1, PTX_pred), mask = lanes(l, s, 2);
 
 	return ptx_result(l, s, ptx_operation(l, name, 2, mask, p, NULL, NULL), s->type[0]);
 }

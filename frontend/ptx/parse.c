@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module level of PTX (PTX ISA chapter 11): directives, functions, and the parser's helpers. */
+#include <ctype.h>
 #include <string.h>
 
 #include "frontend/ptx/parser.h"
@@ -376,14 +377,36 @@ static bool is_name(const struct ptx_token *t, const char *name)
 	return t->length == strlen(name) && !memcmp(t->text, name, t->length);
 }
 
+/* The number that starts at `text`; `end`: behind it. */
+static unsigned digits(const char *text, const char **end)
+{
+	unsigned n = 0;
+
+	for (; isdigit((unsigned char)*text) && n < 10000; text++)
+		n = 10 * n + (unsigned)(*text - '0');
+	*end = text;
+	return n;
+}
+
+/* 64 for 6.4 */
+static unsigned version_of(const struct ptx_token *t)
+{
+	const char *end;
+	unsigned major = digits(t->text, &end);
+
+	return 10 * major + (*end == '.' ? digits(end + 1, &end) : 0);
+}
+
 static bool header(struct ptx_parser *p, bool *done)
 {
 	struct ptx_lexer *l = &p->lexer;
+	const char *end;
 
 	*done = true;
 	if (ptx_accept_dot(p, "version")) {
 		if (l->token.kind != PTX_FLOAT && l->token.kind != PTX_INT)
 			return ptx_unexpected(p, "a version");
+		p->module->version = version_of(&l->token);
 		ptx_next(l);
 		return true;
 	}
@@ -391,6 +414,8 @@ static bool header(struct ptx_parser *p, bool *done)
 		do {
 			if (l->token.kind != PTX_NAME)
 				return ptx_unexpected(p, "a target");
+			if (l->token.length > 3 && !memcmp(l->token.text, "sm_", 3))
+				p->module->machine = digits(l->token.text + 3, &end);
 			p->module->independent |= is_name(&l->token, "texmode_independent");
 			ptx_next(l);
 		} while (ptx_accept(p, ','));

@@ -257,6 +257,7 @@ struct ptx_module {
 	struct ptx_file_name *files;
 	struct ptx_alias *aliases;
 	unsigned address_size;
+	unsigned version, machine; /* 64 for .version 6.4, 70 for .target sm_70; 0: not said */
 	bool has_loc;
 	bool rolled;	  /* .pragma "nounroll" of the whole file */
 	bool independent; /* .target texmode_independent */

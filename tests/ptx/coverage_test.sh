@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$TALLY_SOURCE"
 page() {
-	"$TALLY_BUILD/tests/ptx_coverage" cpu tests/ptx/{integer,float,memory,narrow,wide}_test.c conformance/kernels/*.cu \
+	"$TALLY_BUILD/tests/ptx_coverage" cpu tests/ptx/{integer,float,edges,memory,narrow,wide}_test.c conformance/kernels/*.cu \
 		h200 bench/results/h200/instructions.txt
 }
 if [ -n "${1:-}" ]; then

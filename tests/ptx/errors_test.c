@@ -80,6 +80,8 @@ static const struct {
 	{HEAD ".global .u32 a[2][2] = {{1, 2, 3}};\n", 4, 32,
 	 "more than 2 elements in dimension 2"},
 	{HEAD ".global .u32 a = {3};\n", 4, 18, "more braces than dimensions"},
+	{KERNEL "shfl.up.b32 %r1|%p1, %r2, 1, 0;\n}", 7, 1, "taken out of PTX 6.4 for sm_70"},
+	{KERNEL "vote.ballot.b32 %r1, %p1;\n}", 7, 1, "write .sync and a mask"},
 	{HEAD ".extern .global .u32 there;\n", 4, 22, "declared but not defined"},
 	{HEAD ".global .u32 a[2] = {1, 2, 3};\n", 4, 28, "more than 2 elements in dimension 1"},
 	{HEAD ".global .u64 a = nobody;\n", 4, 18, "'nobody' is no variable"},
@@ -102,6 +104,41 @@ static void errors(void **state)
 		    !strstr(error.message, bad[i].message) || strcmp(error.file, "x.ptx"))
 			fail_msg("case %zu: %s:%u:%u: %s", i, error.file, error.line, error.column,
 				 error.message);
+		LLVMContextDispose(context);
+	}
+}
+
+/* Without .sync the lanes are those that have come together; sm_70 has it up to PTX 6.3. */
+static void old_lanes(void **state)
+{
+	static const char *const heads[] = {".version 6.0\n.target sm_60\n",
+					    ".version 8.0\n.target sm_61\n",
+					    ".version 6.3\n.target sm_70\n"};
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+		struct tally_error error = {0};
+		LLVMContextRef context = LLVMContextCreate();
+		char text[1024], *printed;
+		LLVMModuleRef module;
+
+		snprintf(text, sizeof text,
+			 "%s.address_size 64\n.visible .entry k(.param .u64 a) {\n"
+			 ".reg .b32 %%r<4>; .reg .pred %%p<3>; .reg .b64 %%d<2>;\n"
+			 "ld.param.u64 %%d0, [a]; ld.global.u32 %%r0, [%%d0];\n"
+			 "shfl.bfly.b32 %%r1|%%p1, %%r0, 1, 31;\n"
+			 "vote.any.pred %%p2, !%%p1; vote.ballot.b32 %%r2, %%p2;\n"
+			 "add.u32 %%r1, %%r1, %%r2; st.global.u32 [%%d0], %%r1; ret; }",
+			 heads[i]);
+		module = lift(context, text, &error);
+		if (!module)
+			fail_msg("%s: %s", heads[i], error.message);
+		printed = LLVMPrintModuleToString(module);
+		assert_non_null(strstr(printed, "@tally.shuffle.xor(i32 %"));
+		assert_non_null(strstr(printed, "@tally.vote.any(i32 %"));
+		assert_non_null(strstr(printed, "@tally.vote.ballot(i32 %"));
+		assert_non_null(strstr(printed, "call i32 @tally.active.mask()"));
+		LLVMDisposeMessage(printed);
+		LLVMDisposeModule(module);
 		LLVMContextDispose(context);
 	}
 }
@@ -304,10 +341,10 @@ static void differences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(errors),      cmocka_unit_test(truncated),
-		cmocka_unit_test(nesting),     cmocka_unit_test(locks),
-		cmocka_unit_test(attributes),  cmocka_unit_test(shape),
-		cmocka_unit_test(differences),
+		cmocka_unit_test(errors),    cmocka_unit_test(old_lanes),
+		cmocka_unit_test(truncated), cmocka_unit_test(nesting),
+		cmocka_unit_test(locks),     cmocka_unit_test(attributes),
+		cmocka_unit_test(shape),     cmocka_unit_test(differences),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
