@@ -204,6 +204,44 @@ static void launches_are_timed(void **state)
 	assert_int_equal(known.current.level, TALLY_LEVEL_GATE);
 }
 
+/* What the events take by themselves is not the kernel's: here a second each, where the kernel
+ * takes none. */
+static void timing_takes_no_time(void **state)
+{
+	enum { SECOND_NS = 1000000000 };
+	struct tally_configuration *k;
+	CUfunction f;
+	CUstream stream;
+	uint64_t ns, events_ns;
+	unsigned pairs;
+
+	OK(cuModuleGetFunction(&f, load_steps(false), "empty"));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuCtxSynchronize());
+	tally_lock(device); /* as if nothing had been timed on the device */
+	device->event_pairs = 0;
+	tally_unlock(device);
+	steps_events_take(1000);
+	for (unsigned i = 0; i < 100; i++) {
+		OK(cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+		OK(cuStreamSynchronize(stream));
+	}
+	steps_events_take(0);
+	k = atomic_load(&tally_kernel_find(f)->last);
+	ns = atomic_load(&k->whole.ns);
+	tally_lock(device);
+	events_ns = device->events_ns;
+	pairs = device->event_pairs;
+	device->event_pairs = 0;
+	tally_unlock(device);
+	print_message("%lu ns, the events %lu us\n", (unsigned long)ns,
+		      (unsigned long)events_ns / 1000);
+	assert_in_range(events_ns, SECOND_NS, UINT64_MAX);
+	assert_in_range(ns, 1, SECOND_NS / 2);
+	assert_true(pairs >= 8);
+	OK(cuStreamDestroy_v2(stream));
+}
+
 /* Copies and memsets count too, and leave nothing behind. */
 static void copies_count(void **state)
 {
@@ -353,6 +391,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(waiting_ends),
 		cmocka_unit_test(short_launches_are_batched),
 		cmocka_unit_test(launches_are_timed),
+		cmocka_unit_test(timing_takes_no_time),
 		cmocka_unit_test(copies_count),
 		cmocka_unit_test(graphs_count),
 		cmocka_unit_test(what_is_timed_may_end),

@@ -18,7 +18,7 @@ bool steps_waited(uint64_t end)
 	return tally_now() > end;
 }
 
-static _Atomic float told_ms;
+static _Atomic float told_ms, added_ms;
 static __typeof__(&cuEventElapsedTime) measured_elapsed;
 
 static CUresult elapsed(float *ms, CUevent from, CUevent to)
@@ -27,15 +27,27 @@ static CUresult elapsed(float *ms, CUevent from, CUevent to)
 
 	if (!result && atomic_load(&told_ms) > 0)
 		*ms = atomic_load(&told_ms);
+	if (!result)
+		*ms += atomic_load(&added_ms);
 	return result;
+}
+
+static void say_elapsed(_Atomic float *what, float ms)
+{
+	if (!measured_elapsed)
+		measured_elapsed = TALLY_DRIVER(cuEventElapsedTime);
+	atomic_store(what, ms);
+	atomic_store(&tally_driver_table[TALLY_HOOK_cuEventElapsedTime], (void *)elapsed);
+}
+
+void steps_events_take(float ms)
+{
+	say_elapsed(&added_ms, ms);
 }
 
 void steps_say_took(float ms)
 {
-	if (!measured_elapsed)
-		measured_elapsed = TALLY_DRIVER(cuEventElapsedTime);
-	atomic_store(&told_ms, ms);
-	atomic_store(&tally_driver_table[TALLY_HOOK_cuEventElapsedTime], (void *)elapsed);
+	say_elapsed(&told_ms, ms);
 }
 
 CUcontext context;

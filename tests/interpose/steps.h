@@ -29,6 +29,10 @@ enum { LONG_US = 2000 };
  * it; 0: as long as it took. */
 void steps_say_took(float ms);
 
+/* From now on two events are that much farther from each other, as on a device where they take
+ * their time. */
+void steps_events_take(float ms);
+
 /* How long anything may take to happen: longer than a busy machine looks elsewhere. */
 enum { PATIENCE_S = 60 };
 

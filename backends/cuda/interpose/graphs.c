@@ -33,7 +33,7 @@ struct exec {
 
 #define BUCKETS 256
 
-/* What giving a node by itself takes beside its work, on an H200; and what timing it adds. */
+/* What giving a node by itself takes beside its work, on an H200. */
 #define NODE_NS 4000
 /* Limits: what is longer is given node by node whatever that costs, to be stopped inside. */
 #define LONG 10

@@ -111,7 +111,8 @@ static inline struct tally_report_row *tally_plan_row(const struct tally_plan *p
 
 /* One piece of work between two events, whose distance is read when the piece is known done. */
 struct tally_sample {
-	CUevent begin, end;
+	CUevent before, begin, end;  /* `before`: in front of `begin`, with nothing between */
+	bool pair;		     /* it has the first one */
 	struct tally_stream *stream; /* NULL: free */
 	struct tally_cost *cost;
 	struct tally_configuration *configuration; /* NULL: no kernel */

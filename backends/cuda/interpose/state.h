@@ -184,6 +184,10 @@ struct tally_device {
 	/* Predicted, of those and of all other work that is not known done. */
 	_Atomic uint64_t queued_ns;
 	uint64_t mark_came_at, patience_ns; /* queue.c */
+	/* What two events take by themselves, and of how many pairs that was the least (timing.c).
+	 */
+	uint64_t events_ns;
+	unsigned event_pairs;
 	/* The run-ahead queue (ahead.h), NULL: none; and how much waits in it. */
 	struct tally_ahead *ahead;
 	_Atomic uint32_t ahead_waiting;

@@ -6,6 +6,47 @@
 #include "backends/cuda/interpose/profile.h"
 #include "backends/cuda/interpose/resolve.h"
 
+/*
+ * A piece between two events lasts longer than it does by itself (some 5 us on an H200), which for
+ * a short kernel is most of it. How much longer, two events say that have nothing between them: the
+ * first samples of a device have a third one. The least of several counts, for what the device and
+ * the host do meanwhile only makes it longer.
+ */
+#define PAIRS 8
+/* Nothing is shorter than this because of that. */
+#define LEAST_NS 500
+
+/* Whether the stream has the event; makes it when it is first needed. */
+static bool put(CUevent *event, CUstream stream)
+{
+	return (*event || !TALLY_DRIVER(cuEventCreate)(event, CU_EVENT_DEFAULT)) &&
+	       !TALLY_DRIVER(cuEventRecord)(*event, stream);
+}
+
+static bool distance(CUevent from, CUevent to, uint64_t *ns)
+{
+	float ms = 0;
+
+	if (TALLY_DRIVER(cuEventElapsedTime)(&ms, from, to) || !(ms >= 0))
+		return false;
+	*ns = (uint64_t)((double)ms * 1e6);
+	return true;
+}
+
+static void learn_events(struct tally_device *d, uint64_t ns)
+{
+	if (!d->event_pairs++ || ns < d->events_ns)
+		d->events_ns = ns;
+}
+
+/* What a piece took, of which the events say that it took `ns`. */
+static uint64_t by_itself(const struct tally_device *d, uint64_t ns)
+{
+	if (ns >= d->events_ns + LEAST_NS)
+		return ns - d->events_ns;
+	return ns < LEAST_NS ? ns : LEAST_NS;
+}
+
 struct tally_sample *tally_sample_begin(struct tally_stream *stream)
 {
 	struct tally_context *c = stream->context;
@@ -17,9 +58,10 @@ struct tally_sample *tally_sample_begin(struct tally_stream *stream)
 		s++;
 	if (s == end)
 		return NULL;
-	if ((!s->begin && TALLY_DRIVER(cuEventCreate)(&s->begin, CU_EVENT_DEFAULT)) ||
-	    (!s->end && TALLY_DRIVER(cuEventCreate)(&s->end, CU_EVENT_DEFAULT)) ||
-	    TALLY_DRIVER(cuEventRecord)(s->begin, stream->handle))
+	if (!s->end && TALLY_DRIVER(cuEventCreate)(&s->end, CU_EVENT_DEFAULT))
+		return NULL;
+	s->pair = c->device->event_pairs < PAIRS && put(&s->before, stream->handle);
+	if (!put(&s->begin, stream->handle))
 		return NULL;
 	s->stream = stream;
 	s->cost = NULL;
@@ -57,15 +99,18 @@ static void learn(const struct tally_sample *s, uint64_t ns)
 
 void tally_sample_take(struct tally_sample *s)
 {
-	float ms = 0;
-
+	struct tally_device *d = s->stream->context->device;
 	/* While somebody more urgent ran, it says more about that than about the piece. */
-	if (s->closings == s->stream->context->device->closings &&
-	    !TALLY_DRIVER(cuEventElapsedTime)(&ms, s->begin, s->end) && ms >= 0)
-		learn(s, (uint64_t)((double)ms * 1e6));
+	bool undisturbed = s->closings == d->closings;
+	uint64_t ns;
+
+	if (undisturbed && s->pair && distance(s->before, s->begin, &ns))
+		learn_events(d, ns);
+	if (undisturbed && distance(s->begin, s->end, &ns))
+		learn(s, by_itself(d, ns));
 	else if (s->configuration)
-		tally_report_trace(s->stream->context->device->report, TALLY_TRACE_END,
-				   s->stream->number, s->configuration->row, 0);
+		tally_report_trace(d->report, TALLY_TRACE_END, s->stream->number,
+				   s->configuration->row, 0);
 	tally_sample_drop(s);
 }
 
