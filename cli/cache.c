@@ -2,11 +2,11 @@
 /* tally cache: shows or clears the cache of compiled kernels. */
 #include "cache/cache.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "cli/command.h"
 
 static const char help[] =
@@ -55,27 +55,21 @@ int tally_command_cache(int argc, char **argv)
 		const char *name;
 		bool (*run)(struct tally_error *error);
 	} verbs[] = {{"status", show}, {"clear", clear}};
-	static const struct option options[] = {
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
+	static const struct tally_option none = {NULL};
+	const struct tally_command_line line = {.program = "tally cache",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = &none,
+						.most_arguments = 1};
 	struct tally_error error = {0};
-	int option;
+	int first = tally_options_read(&line, argc, argv, NULL, &error);
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		default:
-			return tally_command_other_option("tally cache", help, option, argv);
-		}
-	}
-	const char *verb = optind < argc ? argv[optind] : "status";
-	if (optind + 1 < argc) {
-		tally_fail(&error, "unexpected argument \"%s\" (see tally cache --help)",
-			   argv[optind + 1]);
-	} else {
+	if (!first)
+		return 0;
+	if (first > 0) {
+		const char *verb = first < argc ? argv[first] : verbs[0].name;
 		unsigned i = 0;
+
 		while (i < 2 && strcmp(verb, verbs[i].name))
 			i++;
 		if (i < 2)

@@ -21,9 +21,8 @@ int tally_command_trace(int argc, char **argv);
 int tally_command_profile(int argc, char **argv);
 int tally_command_cache(int argc, char **argv);
 
-/* The options that every subcommand has, 'h' and 'V', and the error of one that getopt_long() (with
- * opterr = 0) did not like: `result` is what it returned. Returns the exit status. */
-int tally_command_other_option(const char *command, const char *help, int result, char **argv);
+/* What their --version prints. */
+#define TALLY_COMMAND_VERSION "tally " TALLY_VERSION "\n"
 
 /* The folder of this program's file, and the folder of Tally's libraries that belong to it:
  * ../lib/tally when installed, ../lib in a build tree. */

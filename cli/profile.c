@@ -3,13 +3,13 @@
 #include "cli/profile.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/options.h"
 #include "cache/cache.h"
 #include "cli/command.h"
 #include "sched/client.h"
@@ -295,71 +295,49 @@ static bool run(const struct options *o, struct tally_error *error)
 	return ok;
 }
 
-static bool parse_limit(struct options *o, const char *text, struct tally_error *error)
+static bool read_limit(void *options, const char *value, struct tally_error *error)
 {
-	o->limited = tally_parse_whole(text, 0, 1000000000, &o->most);
-	return o->limited || tally_fail(error, "--limit wants a whole number, not \"%s\"", text);
+	struct options *o = options;
+
+	o->limited = tally_parse_whole(value, 0, 1000000000, &o->most);
+	return o->limited || tally_fail(error, "--limit wants a whole number, not \"%s\"", value);
 }
 
-static bool parse_order(struct options *o, const char *text, struct tally_error *error)
+static bool read_order(void *options, const char *value, struct tally_error *error)
 {
+	struct options *o = options;
+
 	for (unsigned i = 0; i < sizeof orders / sizeof *orders; i++)
-		if (!strcmp(text, orders[i].name)) {
+		if (!strcmp(value, orders[i].name)) {
 			o->order = orders[i].order;
 			return true;
 		}
-	return tally_fail(error, "--sort wants time, launches, stop or name, not \"%s\"", text);
+	return tally_fail(error, "--sort wants time, launches, stop or name, not \"%s\"", value);
 }
+
+static const struct tally_option known[] = {
+	TALLY_OPTION_TEXT("program", 0, struct options, program),
+	TALLY_OPTION_TEXT("device", 0, struct options, device),
+	TALLY_OPTION_READ("sort", 0, read_order),
+	TALLY_OPTION_READ("limit", 0, read_limit),
+	TALLY_OPTION_FLAG("json", 0, struct options, json),
+	TALLY_OPTION_FLAG("reset", 0, struct options, reset),
+	{NULL},
+};
 
 int tally_command_profile(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"program", required_argument, NULL, 'p'},
-		{"device", required_argument, NULL, 'd'},
-		{"sort", required_argument, NULL, 's'},
-		{"limit", required_argument, NULL, 'l'},
-		{"json", no_argument, NULL, 'j'},
-		{"reset", no_argument, NULL, 'r'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
+	const struct tally_command_line line = {.program = "tally profile",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = known};
 	struct options o = {.order = by_time};
 	struct tally_error error = {0};
-	bool ok = true;
-	int option;
+	int first = tally_options_read(&line, argc, argv, &o, &error);
 
-	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			o.program = optarg;
-			break;
-		case 'd':
-			o.device = optarg;
-			break;
-		case 's':
-			ok = parse_order(&o, optarg, &error);
-			break;
-		case 'l':
-			ok = parse_limit(&o, optarg, &error);
-			break;
-		case 'j':
-			o.json = true;
-			break;
-		case 'r':
-			o.reset = true;
-			break;
-		default:
-			return tally_command_other_option("tally profile", help, option, argv);
-		}
-	}
-	if (ok && optind < argc)
-		ok = tally_fail(&error, "unexpected argument \"%s\" (see tally profile --help)",
-				argv[optind]);
-	if (ok && o.program && (o.device || o.reset))
-		ok = tally_fail(&error, "--program goes with neither --device nor --reset");
-	if (ok && run(&o, &error))
+	if (first > 0 && o.program && (o.device || o.reset))
+		tally_fail(&error, "--program goes with neither --device nor --reset");
+	if (!first || (!tally_failed(&error) && run(&o, &error)))
 		return 0;
 	tally_error_print(&error, "tally profile");
 	return 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally run: puts Tally under a program and becomes that program. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "cache/cache.h"
 #include "cli/command.h"
 #include "sched/client.h"
@@ -53,98 +53,89 @@ struct settings {
 	char **program;
 };
 
-static bool parse_priority(const char *text, int *priority, struct tally_error *error)
+static bool read_priority(void *settings, const char *value, struct tally_error *error)
 {
-	return tally_priority_parse(text, priority) ||
+	struct settings *s = settings;
+
+	return tally_priority_parse(value, &s->priority) ||
 	       tally_fail(error,
 			  "--priority wants high, best-effort or a whole number up to %d, not "
 			  "\"%s\"",
-			  TALLY_PRIORITY_MOST, text);
+			  TALLY_PRIORITY_MOST, value);
 }
 
-/* One of three words, by its number. */
-static bool parse_word(const char *option, const char *text, const char *const words[3], int *value,
-		       struct tally_error *error)
+static bool read_slo(void *settings, const char *value, struct tally_error *error)
 {
-	for (int i = 0; i < 3; i++) {
-		if (!strcmp(text, words[i])) {
-			*value = i;
-			return true;
-		}
-	}
-	return tally_fail(error, "%s wants %s, %s or %s, not \"%s\"", option, words[0], words[1],
-			  words[2], text);
+	struct settings *s = settings;
+
+	s->slo = value;
+	return tally_slo_budget(value) ||
+	       tally_fail(error, "--slo wants a number from 1.001 to 100, not \"%s\"", value);
 }
+
+static bool read_device(void *settings, const char *value, struct tally_error *error)
+{
+	static const char *const devices[] = {
+		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
+	struct settings *s = settings;
+	int device = tally_option_word("--device", value, devices, 3, error);
+
+	s->device = (enum device)device;
+	return device >= 0;
+}
+
+static bool read_mps(void *settings, const char *value, struct tally_error *error)
+{
+	static const char *const uses[] = {
+		[TALLY_MPS_AUTO] = "auto", [TALLY_MPS_ON] = "on", [TALLY_MPS_OFF] = "off"};
+	struct settings *s = settings;
+	int use = tally_option_word("--mps", value, uses, 3, error);
+
+	s->mps = (enum tally_mps_use)use;
+	return use >= 0;
+}
+
+static bool read_opaque(void *settings, const char *value, struct tally_error *error)
+{
+	static const char *const whose[] = {"off", "open", "all"};
+	struct settings *s = settings;
+
+	s->opaque = value;
+	return tally_option_word("--opaque", value, whose, 3, error) >= 0;
+}
+
+static const struct tally_option options[] = {
+	TALLY_OPTION_READ("priority", 0, read_priority),
+	TALLY_OPTION_READ("slo", 0, read_slo),
+	TALLY_OPTION_READ("device", 0, read_device),
+	TALLY_OPTION_READ("mps", 0, read_mps),
+	TALLY_OPTION_READ("opaque", 0, read_opaque),
+	TALLY_OPTION_TEXT("name", 0, struct settings, name),
+	{NULL},
+};
 
 /* -1: go on; otherwise the exit status. */
 static int parse(int argc, char **argv, struct settings *settings)
 {
-	static const char *const devices[] = {
-		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda"};
-	static const char *const whose[] = {"off", "open", "all"};
-	static const char *const uses[] = {
-		[TALLY_MPS_AUTO] = "auto", [TALLY_MPS_ON] = "on", [TALLY_MPS_OFF] = "off"};
-	static const struct option options[] = {
-		{"priority", required_argument, NULL, 'p'},
-		{"slo", required_argument, NULL, 's'},
-		{"device", required_argument, NULL, 'd'},
-		{"mps", required_argument, NULL, 'm'},
-		{"opaque", required_argument, NULL, 'o'},
-		{"name", required_argument, NULL, 'n'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
+	const struct tally_command_line line = {.program = "tally run",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = options,
+						.command_follows = true};
 	struct tally_error error = {0};
-	bool ok = true;
-	int option, word = 0;
+	int first = tally_options_read(&line, argc, argv, settings, &error);
 
-	opterr = 0;
-	/* '+': the first argument that is no option is the program; the rest is the program's. */
-	while (ok && (option = getopt_long(argc, argv, "+:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			ok = parse_priority(optarg, &settings->priority, &error);
-			break;
-		case 'd':
-			ok = parse_word("--device", optarg, devices, &word, &error);
-			settings->device = (enum device)word;
-			break;
-		case 'm':
-			ok = parse_word("--mps", optarg, uses, &word, &error);
-			settings->mps = (enum tally_mps_use)word;
-			break;
-		case 'o':
-			ok = parse_word("--opaque", optarg, whose, &word, &error);
-			settings->opaque = optarg;
-			break;
-		case 's':
-			settings->slo = optarg;
-			if (!tally_slo_budget(optarg))
-				ok = tally_fail(&error,
-						"--slo wants a number from 1.001 to 100, not "
-						"\"%s\"",
-						optarg);
-			break;
-		case 'n':
-			settings->name = optarg;
-			break;
-		default:
-			return tally_command_other_option("tally run", help, option, argv);
-		}
-	}
-	if (ok && settings->slo && settings->priority < TALLY_PRIORITY_HIGH)
-		ok = tally_fail(&error,
-				"--slo is for programs of priority high (100) or more: others "
-				"have no latency to keep");
-	if (ok && optind >= argc)
-		ok = tally_fail(&error, "which program? (see tally run --help)");
-	if (!ok) {
+	if (first > 0 && settings->slo && settings->priority < TALLY_PRIORITY_HIGH)
+		tally_fail(&error, "--slo is for programs of priority high (100) or more: others "
+				   "have no latency to keep");
+	else if (first >= argc)
+		tally_fail(&error, "which program? (see tally run --help)");
+	if (tally_failed(&error)) {
 		tally_error_print(&error, "tally run");
 		return 1;
 	}
-	settings->program = argv + optind;
-	return -1;
+	settings->program = argv + first;
+	return first ? -1 : 0;
 }
 
 static bool driver_present(void)

@@ -3,12 +3,12 @@
 #include "cli/status.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "sched/client.h"
@@ -168,54 +168,48 @@ static int show(const struct tally_status_view *view, bool json)
 	return ok ? 0 : 1;
 }
 
+struct settings {
+	bool json, why;
+};
+
+static const struct tally_option options[] = {
+	TALLY_OPTION_FLAG("json", 0, struct settings, json),
+	TALLY_OPTION_FLAG("why", 0, struct settings, why),
+	{NULL},
+};
+
 int tally_command_status(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"why", no_argument, NULL, 'w'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
-	struct tally_status_view view = {0};
+	const struct tally_command_line line = {.program = "tally status",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = options};
+	struct settings settings = {0};
 	struct tally_error error = {0};
 	char socket[PATH_MAX];
-	bool json = false;
-	int option;
-
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
-			json = true;
-			break;
-		case 'w':
-			view.why = true;
-			break;
-		default:
-			return tally_command_other_option("tally status", help, option, argv);
-		}
-	}
-	if (optind < argc)
-		tally_fail(&error, "unexpected argument \"%s\" (see tally status --help)",
-			   argv[optind]);
 	struct tally_reports reports = {.socket = socket};
-	if (!tally_failed(&error) && tally_socket_path(socket, sizeof socket, &error))
+	struct tally_status_view view;
+	int first = tally_options_read(&line, argc, argv, &settings, &error);
+
+	if (!first)
+		return 0;
+	if (first > 0 && tally_socket_path(socket, sizeof socket, &error))
 		tally_reports_update(&reports, &error);
 	if (tally_failed(&error)) {
 		tally_error_print(&error, "tally status");
 		return 1;
 	}
-	view.socket = socket;
-	view.board = reports.board;
-	view.reports = &reports;
-	view.now_ns = tally_board_now();
+	view = (struct tally_status_view){.socket = socket,
+					  .board = reports.board,
+					  .reports = &reports,
+					  .now_ns = tally_board_now(),
+					  .why = settings.why};
 	if (isatty(STDOUT_FILENO)) {
 		unsigned rows;
 
 		tally_terminal_size(&view.columns, &rows);
 	}
-	int status = show(&view, json);
+	int status = show(&view, settings.json);
 	tally_reports_close(&reports);
 	return status;
 }

@@ -2,7 +2,6 @@
 /* tallyd: the daemon of one user on one host; shares each device between that user's programs. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/number.h"
+#include "base/options.h"
 #include "cache/cache.h"
 #include "cli/mps_keeper.h"
 #include "profiler/collector.h"
@@ -58,62 +58,37 @@ static bool parse_number(const char *option, const char *text, double least, dou
 			  text);
 }
 
-/* 0: serve; otherwise the exit status plus one. */
-static int parse(int argc, char **argv, struct settings *settings, struct tally_error *error)
+static bool read_idle(void *settings, const char *value, struct tally_error *error)
 {
-	static const struct option options[] = {
-		{"foreground", no_argument, NULL, 'f'},
-		{"idle-timeout", required_argument, NULL, 'i'},
-		{"quantum", required_argument, NULL, 'q'},
-		{"socket", required_argument, NULL, 's'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
-	bool ok = true;
-	int option;
+	struct settings *s = settings;
 
-	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
-		switch (option) {
-		case 'f':
-			settings->foreground = true;
-			break;
-		case 'i':
-			ok = parse_number("--idle-timeout", optarg, 0, 1e9, &settings->idle_s,
-					  error);
-			break;
-		case 'q':
-			ok = parse_number("--quantum", optarg, 0.1, 60000, &settings->quantum_ms,
-					  error);
-			break;
-		case 's':
-			if (!*optarg)
-				ok = tally_fail(error, "--socket wants the path of a socket");
-			else if (snprintf(settings->socket, PATH_MAX, "%s", optarg) >= PATH_MAX)
-				ok = tally_fail(error, "the socket path is too long");
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 1;
-		case 'V':
-			puts("tallyd " TALLY_VERSION);
-			return 1;
-		case ':':
-			ok = tally_fail(error, "%s wants a value", argv[optind - 1]);
-			break;
-		default:
-			ok = tally_fail(error, "unknown option \"%s\" (see tallyd --help)",
-					argv[optind - 1]);
-		}
-	}
-	if (ok && optind < argc)
-		ok = tally_fail(error, "unexpected argument \"%s\" (see tallyd --help)",
-				argv[optind]);
-	if (ok && !settings->socket[0])
-		ok = tally_socket_path(settings->socket, PATH_MAX, error);
-	return ok ? 0 : 2;
+	return parse_number("--idle-timeout", value, 0, 1e9, &s->idle_s, error);
 }
+
+static bool read_quantum(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	return parse_number("--quantum", value, 0.1, 60000, &s->quantum_ms, error);
+}
+
+static bool read_socket(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	if (!*value)
+		return tally_fail(error, "--socket wants the path of a socket");
+	return snprintf(s->socket, PATH_MAX, "%s", value) < PATH_MAX ||
+	       tally_fail(error, "the socket path is too long");
+}
+
+static const struct tally_option known[] = {
+	TALLY_OPTION_FLAG("foreground", 0, struct settings, foreground),
+	TALLY_OPTION_READ("idle-timeout", 0, read_idle),
+	TALLY_OPTION_READ("quantum", 0, read_quantum),
+	TALLY_OPTION_READ("socket", 0, read_socket),
+	{NULL},
+};
 
 /* Whoever started us may wait for the end of a pipe that we inherited. */
 static void close_inherited(void)
@@ -275,15 +250,18 @@ static bool run(const struct settings *settings, struct tally_error *error)
 
 int main(int argc, char **argv)
 {
+	const struct tally_command_line line = {.program = "tallyd",
+						.help = help,
+						.version = "tallyd " TALLY_VERSION "\n",
+						.options = known};
 	struct settings settings = {.idle_s = 10, .quantum_ms = 20};
 	struct tally_error error = {0};
+	int first = tally_options_read(&line, argc, argv, &settings, &error);
 
-	int status = parse(argc, argv, &settings, &error);
-	if (status == 1 && !fflush(stdout) && !ferror(stdout))
-		return 0;
-	if (status == 1)
+	if (!first && (fflush(stdout) || ferror(stdout)))
 		tally_fail(&error, "cannot write: %s", strerror(errno));
-	if (!status) {
+	if (first > 0 &&
+	    (settings.socket[0] || tally_socket_path(settings.socket, PATH_MAX, &error))) {
 		if (!settings.foreground)
 			close_inherited();
 		run(&settings, &error);

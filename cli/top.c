@@ -3,7 +3,6 @@
 #include "cli/top.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "sched/client.h"
@@ -60,80 +60,50 @@ struct session {
 	bool gone;  /* the user wants to leave */
 };
 
-static bool parse_sort(const char *text, enum top_sort *sort, struct tally_error *error)
+static bool read_interval(void *settings, const char *value, struct tally_error *error)
 {
-	for (unsigned i = 0; i < TOP_SORTS; i++) {
-		if (!strcmp(text, top_sort_names[i])) {
-			*sort = (enum top_sort)i;
-			return true;
-		}
-	}
-	return tally_fail(error, "--sort wants priority, time, launches, stops or name, not \"%s\"",
-			  text);
+	struct settings *s = settings;
+
+	return tally_parse_number(value, 0.05, 3600, &s->interval_s) ||
+	       tally_fail(error, "--interval wants seconds from 0.05 to 3600, not \"%s\"", value);
 }
 
-static bool take_option(int option, struct settings *s, struct tally_error *error)
+static bool read_frames(void *settings, const char *value, struct tally_error *error)
 {
-	switch (option) {
-	case 'i':
-		return tally_parse_number(optarg, 0.05, 3600, &s->interval_s) ||
-		       tally_fail(error, "--interval wants seconds from 0.05 to 3600, not \"%s\"",
-				  optarg);
-	case 'n':
-		return tally_parse_whole(optarg, 1, 1000000000, &s->frames) ||
-		       tally_fail(error, "--frames wants a whole number from 1, not \"%s\"",
-				  optarg);
-	case 's':
-		return parse_sort(optarg, &s->sort, error);
-	case 'p':
-		s->program = optarg;
-		return true;
-	case 't':
-		s->totals = true;
-		return true;
-	case 'b':
-		s->batch = true;
-		return true;
-	default: /* --once */
-		s->batch = true;
-		s->frames = 1;
-		return true;
-	}
+	struct settings *s = settings;
+
+	return tally_parse_whole(value, 1, 1000000000, &s->frames) ||
+	       tally_fail(error, "--frames wants a whole number from 1, not \"%s\"", value);
 }
 
-/* -1: go on; otherwise the exit status. */
-static int parse(int argc, char **argv, struct settings *settings)
+static bool read_sort(void *settings, const char *value, struct tally_error *error)
 {
-	static const struct option options[] = {
-		{"interval", required_argument, NULL, 'i'},
-		{"program", required_argument, NULL, 'p'},
-		{"sort", required_argument, NULL, 's'},
-		{"totals", no_argument, NULL, 't'},
-		{"batch", no_argument, NULL, 'b'},
-		{"frames", required_argument, NULL, 'n'},
-		{"once", no_argument, NULL, 'o'},
-		{"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},
-		{0},
-	};
-	struct tally_error error = {0};
-	int option;
-	bool ok = true;
+	struct settings *s = settings;
+	int sort = tally_option_word("--sort", value, top_sort_names, TOP_SORTS, error);
 
-	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, ":i:p:s:tbn:h", options, NULL)) != -1) {
-		if (strchr("hV?:", option))
-			return tally_command_other_option("tally top", help, option, argv);
-		ok = take_option(option, settings, &error);
-	}
-	if (ok && optind < argc)
-		ok = tally_fail(&error, "unexpected argument \"%s\" (see tally top --help)",
-				argv[optind]);
-	if (ok)
-		return -1;
-	tally_error_print(&error, "tally top");
-	return 1;
+	s->sort = (enum top_sort)sort;
+	return sort >= 0;
 }
+
+static bool once(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	s->batch = true;
+	s->frames = 1;
+	return true;
+}
+
+static const struct tally_option options[] = {
+	TALLY_OPTION_READ("interval", 'i', read_interval),
+	TALLY_OPTION_TEXT("program", 'p', struct settings, program),
+	TALLY_OPTION_READ("sort", 's', read_sort),
+	TALLY_OPTION_FLAG("totals", 't', struct settings, totals),
+	TALLY_OPTION_FLAG("batch", 'b', struct settings, batch),
+	TALLY_OPTION_READ("frames", 'n', read_frames),
+	TALLY_OPTION_ACT("once", 0, once),
+	{NULL},
+};
 
 static void select_wanted(struct session *s)
 {
@@ -290,12 +260,17 @@ static int live(struct session *s, struct tally_error *error)
 int tally_command_top(int argc, char **argv)
 {
 	static struct session s = {.settings = {.interval_s = 1}}; /* large */
+	const struct tally_command_line line = {.program = "tally top",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = options};
 	struct tally_error error = {0};
-	int status = parse(argc, argv, &s.settings);
+	int status = 1, first = tally_options_read(&line, argc, argv, &s.settings, &error);
 
-	if (status >= 0)
-		return status;
-	status = 1;
+	if (first < 0)
+		tally_error_print(&error, "tally top");
+	if (first <= 0)
+		return first ? 1 : 0;
 	s.model.sort = s.settings.sort;
 	s.model.totals = s.settings.totals;
 	s.screen = (struct top_screen){.utf8 = tally_terminal_utf8(),

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "cli/command.h"
 #include "cli/pack.h"
 
@@ -76,48 +76,51 @@ static void on_signal(int number)
 	asked = number;
 }
 
+static bool read_seconds(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	return tally_parse_number(value, 0.01, 86400, &s->seconds) ||
+	       tally_fail(error, "--seconds wants 0.01 to 86400, not \"%s\"", value);
+}
+
+static bool read_events(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	return tally_parse_number(value, 1, 1e9, &s->most_events) ||
+	       tally_fail(error, "--events wants 1 to 1e9, not \"%s\"", value);
+}
+
+static const struct tally_option options[] = {
+	TALLY_OPTION_TEXT("output", 'o', struct settings, output),
+	TALLY_OPTION_READ("seconds", 's', read_seconds),
+	TALLY_OPTION_READ("events", 0, read_events),
+	{NULL},
+};
+
 /* -1: go on; otherwise the exit status. */
 static int parse(int argc, char **argv, struct settings *s)
 {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"seconds", required_argument, NULL, 's'},
-		{"events", required_argument, NULL, 'e'}, {"help", no_argument, NULL, 'h'},
-		{"version", no_argument, NULL, 'V'},	  {0},
-	};
+	const struct tally_command_line line = {.program = "tally trace",
+						.help = help,
+						.version = TALLY_COMMAND_VERSION,
+						.options = options,
+						.command_follows = true};
 	struct tally_error error = {0};
-	bool ok = true;
-	int option;
+	int first = tally_options_read(&line, argc, argv, s, &error);
 
-	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, "+:o:s:h", options, NULL)) != -1) {
-		switch (option) {
-		case 'o':
-			s->output = optarg;
-			break;
-		case 's':
-			if (!tally_parse_number(optarg, 0.01, 86400, &s->seconds))
-				ok = tally_fail(&error, "--seconds wants 0.01 to 86400, not \"%s\"",
-						optarg);
-			break;
-		case 'e':
-			if (!tally_parse_number(optarg, 1, 1e9, &s->most_events))
-				ok = tally_fail(&error, "--events wants 1 to 1e9, not \"%s\"",
-						optarg);
-			break;
-		default:
-			return tally_command_other_option("tally trace", help, option, argv);
-		}
+	if (first > 0 && first < argc)
+		s->command = argv + first;
+	if (first > 0 && !s->output)
+		tally_fail(&error, "where to? -o FILE (see tally trace --help)");
+	if (s->command && s->seconds > 0)
+		tally_fail(&error, "either --seconds or a command, not both");
+	if (tally_failed(&error)) {
+		tally_error_print(&error, "tally trace");
+		return 1;
 	}
-	if (ok && !s->output)
-		ok = tally_fail(&error, "where to? -o FILE (see tally trace --help)");
-	if (optind < argc)
-		s->command = argv + optind;
-	if (ok && s->command && s->seconds > 0)
-		ok = tally_fail(&error, "either --seconds or a command, not both");
-	if (ok)
-		return -1;
-	tally_error_print(&error, "tally trace");
-	return 1;
+	return first ? -1 : 0;
 }
 
 /* ---------------------------------------------------------------------------------- recording */

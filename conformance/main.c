@@ -2,7 +2,6 @@
 /* conformance: proves that transformed kernels do what the originals do, on a device and for every
  * target. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "conformance/runner.h"
 
 static const char usage[] =
@@ -60,13 +60,14 @@ static const char *own_build(void)
 	return path;
 }
 
-static const char *const *split(char *list)
+static const char *const *split(const char *list)
 {
 	static const char *parts[64];
+	char *copy = strcmp(list, "none") ? strdup(list) : NULL; /* as long as the program */
 	size_t count = 0;
 
-	if (strcmp(list, "none"))
-		for (char *p = strtok(list, ","); p && count < 63; p = strtok(NULL, ","))
+	if (copy)
+		for (char *p = strtok(copy, ","); p && count < 63; p = strtok(NULL, ","))
 			parts[count++] = p;
 	parts[count] = NULL;
 	return parts;
@@ -84,6 +85,39 @@ static bool whole(const char *option, const char *text, unsigned long least, uns
 	return true;
 }
 
+struct settings {
+	struct options o;
+	const char *build, *device, *targets;
+	bool list;
+};
+
+static bool read_jobs(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	return whole("--jobs", value, 1, &s->o.jobs, error);
+}
+
+static bool read_live(void *settings, const char *value, struct tally_error *error)
+{
+	struct settings *s = settings;
+
+	return whole("--live", value, 0, &s->o.live_stops, error);
+}
+
+static const struct tally_option known[] = {
+	TALLY_OPTION_TEXT("filter", 0, struct settings, o.filter),
+	TALLY_OPTION_TEXT("device", 0, struct settings, device),
+	TALLY_OPTION_TEXT("target", 0, struct settings, targets),
+	TALLY_OPTION_TEXT("junit", 0, struct settings, o.junit),
+	TALLY_OPTION_TEXT("table", 0, struct settings, o.table),
+	TALLY_OPTION_READ("jobs", 0, read_jobs),
+	TALLY_OPTION_READ("live", 0, read_live),
+	TALLY_OPTION_TEXT("build", 0, struct settings, build),
+	TALLY_OPTION_FLAG("list", 0, struct settings, list),
+	{NULL},
+};
+
 static bool any_selected(const struct options *o)
 {
 	for (size_t g = 0; conformance_groups[g]; g++)
@@ -91,6 +125,47 @@ static bool any_selected(const struct options *o)
 			if (selected(o, c))
 				return true;
 	return false;
+}
+
+static void list(const struct options *o)
+{
+	for (size_t g = 0; conformance_groups[g]; g++)
+		for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
+			if (selected(o, c))
+				printf("%-20s grid %u,%u,%u block %u,%u,%u\n", c->name, c->grid[0],
+				       c->grid[1], c->grid[2], c->block[0], c->block[1],
+				       c->block[2]);
+}
+
+static bool find_tools(struct options *o, const char *build, struct tally_error *error)
+{
+	o->kernels = join(build, "conformance/kernels");
+	o->work = join(build, "conformance/work");
+	o->tally_lower = join(build, "bin/tally-lower");
+	o->ptxas = getenv("TALLY_PTXAS") ? getenv("TALLY_PTXAS") : TALLY_PTXAS;
+	o->readelf = TALLY_LLVM_BIN "/llvm-readelf";
+	return (!access(o->tally_lower, X_OK) && !access(o->kernels, R_OK | X_OK)) ||
+	       tally_fail(error,
+			  "%s is no build tree: bin/tally-lower or conformance/kernels is missing "
+			  "(--build)",
+			  *build ? build : "/");
+}
+
+static bool find_device(struct options *o, const struct settings *s, struct tally_error *error)
+{
+	o->device = s->device;
+	if (!strcmp(s->device, "cpu")) {
+		o->driver = join(s->build, "lib/libcuda.so.1");
+		o->device_target = "x86-64";
+	} else if (!strcmp(s->device, "cuda")) {
+		o->driver = "libcuda.so.1";
+		o->device_target =
+			getenv("TALLY_CUDA_TARGET") ? getenv("TALLY_CUDA_TARGET") : "sm_90";
+	} else if (strcmp(s->device, "none")) {
+		return tally_fail(error, "unknown device %s: there are cpu, cuda and none",
+				  s->device);
+	}
+	return true;
 }
 
 /* What would be found at the end of all work otherwise, or in every line of it. */
@@ -102,127 +177,47 @@ static bool check(const struct options *o, struct tally_error *error)
 	       (!o->table || tally_file_may_write(o->table, error)) && check_targets(o, error);
 }
 
+static int refuse(const struct tally_error *error)
+{
+	tally_error_print(error, "conformance");
+	return 1;
+}
+
 static int run(int argc, char **argv)
 {
-	enum { FILTER = 256, DEVICE, TARGET, JUNIT, TABLE, JOBS, LIVE, BUILD, LIST, HELP, VERSION };
-	static const struct option known[] = {
-		{"filter", 1, NULL, FILTER},   {"device", 1, NULL, DEVICE},
-		{"target", 1, NULL, TARGET},   {"junit", 1, NULL, JUNIT},
-		{"table", 1, NULL, TABLE},     {"jobs", 1, NULL, JOBS},
-		{"live", 1, NULL, LIVE},       {"build", 1, NULL, BUILD},
-		{"list", 0, NULL, LIST},       {"help", 0, NULL, HELP},
-		{"version", 0, NULL, VERSION}, {NULL, 0, NULL, 0},
-	};
-	static char targets[sizeof all_targets + 256];
-	const char *build = own_build(), *device = "cpu";
-	struct options o = {.jobs = 2, .live_stops = 3};
+	const struct tally_command_line line = {.program = "conformance",
+						.help = usage,
+						.version = "conformance " TALLY_VERSION "\n",
+						.options = known};
+	struct settings s = {.o = {.jobs = 2, .live_stops = 3},
+			     .build = own_build(),
+			     .device = "cpu",
+			     .targets = all_targets};
 	struct tally_error error = {0};
-	bool list = false, ok = true;
-	int option;
+	int first = tally_options_read(&line, argc, argv, &s, &error);
 
-	snprintf(targets, sizeof targets, "%s", all_targets);
-	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, ":h", known, NULL)) >= 0)
-		switch (option) {
-		case FILTER:
-			o.filter = optarg;
-			break;
-		case DEVICE:
-			device = optarg;
-			break;
-		case TARGET:
-			snprintf(targets, sizeof targets, "%s", optarg);
-			break;
-		case JUNIT:
-			o.junit = optarg;
-			break;
-		case TABLE:
-			o.table = optarg;
-			break;
-		case JOBS:
-			ok = whole("--jobs", optarg, 1, &o.jobs, &error);
-			break;
-		case LIVE:
-			ok = whole("--live", optarg, 0, &o.live_stops, &error);
-			break;
-		case BUILD:
-			build = optarg;
-			break;
-		case LIST:
-			list = true;
-			break;
-		case VERSION:
-			puts("conformance " TALLY_VERSION);
-			return 0;
-		case HELP:
-		case 'h':
-			fputs(usage, stdout);
-			return 0;
-		default:
-			ok = tally_fail(&error, "%s %s (see --help)",
-					option == ':' ? "a value is missing:"
-						      : "unknown or ambiguous option",
-					argv[optind - 1]);
-		}
-	if (ok && optind < argc)
-		ok = tally_fail(&error, "unexpected argument %s (see --help)", argv[optind]);
-	if (ok && !any_selected(&o))
-		ok = tally_fail(&error, "no case's name contains %s (see --list)", o.filter);
-	if (!ok) {
-		tally_error_print(&error, "conformance");
-		return 1;
-	}
-	if (list) {
-		for (size_t g = 0; conformance_groups[g]; g++)
-			for (const struct conformance_case *c = conformance_groups[g]; c->name; c++)
-				if (selected(&o, c))
-					printf("%-20s grid %u,%u,%u block %u,%u,%u\n", c->name,
-					       c->grid[0], c->grid[1], c->grid[2], c->block[0],
-					       c->block[1], c->block[2]);
+	if (!first)
+		return 0;
+	if (first > 0 && !any_selected(&s.o))
+		tally_fail(&error, "no case's name contains %s (see --list)", s.o.filter);
+	if (tally_failed(&error))
+		return refuse(&error);
+	if (s.list) {
+		list(&s.o);
 		return 0;
 	}
-	if (!*targets) {
+	if (!*s.targets)
 		tally_fail(&error, "--target wants targets, or none");
-		tally_error_print(&error, "conformance");
+	s.o.targets = split(s.targets);
+	if (tally_failed(&error) || !find_tools(&s.o, s.build, &error) ||
+	    !find_device(&s.o, &s, &error) || !check(&s.o, &error))
+		return refuse(&error);
+	if (!compile_all(&s.o, &error) || (s.o.driver && !execute_all(&s.o, &error))) {
+		refuse(&error);
+		report_finish(&s.o);
 		return 1;
 	}
-	o.targets = split(targets);
-	o.kernels = join(build, "conformance/kernels");
-	o.work = join(build, "conformance/work");
-	o.tally_lower = join(build, "bin/tally-lower");
-	o.ptxas = getenv("TALLY_PTXAS") ? getenv("TALLY_PTXAS") : TALLY_PTXAS;
-	o.readelf = TALLY_LLVM_BIN "/llvm-readelf";
-	if (access(o.tally_lower, X_OK) || access(o.kernels, R_OK | X_OK)) {
-		tally_fail(&error,
-			   "%s is no build tree: bin/tally-lower or conformance/kernels is missing "
-			   "(--build)",
-			   *build ? build : "/");
-		tally_error_print(&error, "conformance");
-		return 1;
-	}
-	o.device = device;
-	if (!strcmp(device, "cpu")) {
-		o.driver = join(build, "lib/libcuda.so.1");
-		o.device_target = "x86-64";
-	} else if (!strcmp(device, "cuda")) {
-		o.driver = "libcuda.so.1";
-		o.device_target =
-			getenv("TALLY_CUDA_TARGET") ? getenv("TALLY_CUDA_TARGET") : "sm_90";
-	} else if (strcmp(device, "none")) {
-		tally_fail(&error, "unknown device %s: there are cpu, cuda and none", device);
-		tally_error_print(&error, "conformance");
-		return 1;
-	}
-	if (!check(&o, &error)) {
-		tally_error_print(&error, "conformance");
-		return 1;
-	}
-	if (!compile_all(&o, &error) || (o.driver && !execute_all(&o, &error))) {
-		tally_error_print(&error, "conformance");
-		report_finish(&o);
-		return 1;
-	}
-	return report_finish(&o) ? 0 : 1;
+	return report_finish(&s.o) ? 0 : 1;
 }
 
 int main(int argc, char **argv)
