@@ -106,7 +106,10 @@ int tally_option_word(const char *option, const char *value, const char *const *
 			return i;
 	for (int i = 0; i < count; i++)
 		tally_buffer_print(&known, "%s%s",
-				   !i ? "" : i + 1 < count ? ", " : " or ", words[i]);
+				   !i		   ? ""
+				   : i + 1 < count ? ", "
+						   : " or ",
+				   words[i]);
 	tally_fail(error, "%s wants %s, not \"%s\"", option, known.data ? known.data : "", value);
 	tally_buffer_free(&known);
 	return -1;

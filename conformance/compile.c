@@ -31,7 +31,8 @@ static const char *transform_for(const char *target)
 								     : "slice,guard";
 }
 
-bool form_is_derived(const char *form)
+/* Text or again. */
+static bool form_is_derived(const char *form)
 {
 	return !strcmp(form, FORM_TEXT) || !strcmp(form, FORM_AGAIN);
 }

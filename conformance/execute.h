@@ -24,7 +24,6 @@ struct running {
 bool running_create(struct running *r, const struct conformance_case *c, struct tally_error *error);
 void running_destroy(struct running *r);
 bool running_load(struct running *r, const char *path, struct tally_error *error);
-void running_unload(struct running *r);
 
 /* Sets buffers and counters to their initial content. */
 bool running_reset(struct running *r, struct tally_error *error);

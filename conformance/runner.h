@@ -37,7 +37,6 @@ extern const char *const forms[FORMS];
 #define FORM_TEXT      "text"
 #define FORM_AGAIN     "again"
 #define TEXT_TRANSFORM "slice,guard"
-bool form_is_derived(const char *form); /* text or again */
 /* Whether a kernel in a form is compiled for a transform: derived ones in one file with the
  * original. */
 bool form_has(const struct options *o, const char *form, const char *transform);

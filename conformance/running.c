@@ -50,7 +50,7 @@ bool running_create(struct running *r, const struct conformance_case *c, struct 
 	return true;
 }
 
-void running_unload(struct running *r)
+static void running_unload(struct running *r)
 {
 	if (r->module)
 		driver.module_unload(r->module);

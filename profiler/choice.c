@@ -114,8 +114,10 @@ static uint64_t block_ns(const struct tally_known *k)
 	return whole / waves_of(k);
 }
 
-uint32_t tally_slice_blocks(const struct tally_known *k, const struct tally_choice_options *o,
-			    uint64_t budget_ns)
+/* Blocks of a slice that is skipped within `budget_ns`: whole waves where the wave is known, at
+ * least one wave, at least 1. */
+static uint32_t slice_blocks(const struct tally_known *k, const struct tally_choice_options *o,
+			     uint64_t budget_ns)
 {
 	uint64_t blocks = budget_ns * 1000 / or_else(o->skip_ps, tally_skip_ps(k->threads));
 	uint64_t wave = wave_of(k);
@@ -156,7 +158,7 @@ static void estimate(const struct tally_known *k, const struct tally_choice_opti
 	f->duration_ns = duration(k, level);
 
 	if (level == TALLY_LEVEL_SLICE) {
-		f->slice = tally_slice_blocks(k, o, skip_budget(o, block));
+		f->slice = slice_blocks(k, o, skip_budget(o, block));
 		if (f->slice >= k->blocks)
 			f->possible = false; /* one slice is TALLY_LEVEL_GUARD */
 		else if (f->duration_ns && !l->samples)
@@ -348,7 +350,7 @@ static void know(struct tally_level_known *to, const struct tally_stats *s, uint
 	to->stop_p99_ns = tally_quantile(&tally_coarse, s->stop, 0.99);
 }
 
-void tally_known_of_row(struct tally_known *k, const struct tally_row *row)
+static void known_of_row(struct tally_known *k, const struct tally_row *row)
 {
 	*k = (struct tally_known){.blocks = tally_key_blocks(&row->key),
 				  .threads = tally_key_threads(&row->key),
@@ -365,7 +367,7 @@ void tally_known_gather(struct tally_known *k, const struct tally_report_row *li
 
 	*k = (struct tally_known){0};
 	if (live && tally_report_read_row(live, &now))
-		tally_known_of_row(k, &now);
+		known_of_row(k, &now);
 	if (!stored)
 		return;
 	k->blocks = tally_key_blocks(&stored->key);

@@ -63,9 +63,6 @@ void tally_known_gather(struct tally_known *known, const struct tally_report_row
 /* Whether a launch was ever timed, at whatever level. */
 bool tally_known_timed(const struct tally_known *known);
 
-/* The same from rows alone. */
-void tally_known_of_row(struct tally_known *known, const struct tally_row *row);
-
 /* The decision for the next launch. */
 struct tally_decision tally_choose(const struct tally_known *known,
 				   const struct tally_choice_options *options);
@@ -87,10 +84,5 @@ bool tally_one_wave(uint64_t blocks, uint64_t wave);
 
 /* What skipping one block costs the device, ps, by the threads of a block. */
 uint64_t tally_skip_ps(uint32_t threads);
-
-/* Blocks of a slice that is skipped within `budget_ns`: whole waves where the wave is known, at
- * least one wave, at least 1. */
-uint32_t tally_slice_blocks(const struct tally_known *known,
-			    const struct tally_choice_options *options, uint64_t budget_ns);
 
 #endif

@@ -71,7 +71,6 @@ struct tally_choice {
 
 /* Words without spaces, and sentences' parts. Never NULL: "?" for a number out of range. */
 const char *tally_level_word(enum tally_level level);
-const char *tally_level_text(enum tally_level level);
 const char *tally_reason_word(enum tally_reason reason);
 const char *tally_reason_text(enum tally_reason reason);
 

@@ -231,15 +231,6 @@ struct tally_choice tally_report_choice(const struct tally_report_row *row)
 	return tally_choice_unpack(atomic_load_explicit(&row->choice, memory_order_relaxed));
 }
 
-uint64_t tally_report_launches(const struct tally_report_row *row)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < TALLY_LEVELS; i++)
-		n += atomic_load_explicit(&row->level[i].launches, memory_order_relaxed);
-	return n;
-}
-
 #define ADD(field, n) atomic_fetch_add_explicit(&(field), (n), memory_order_relaxed)
 
 void tally_report_sample(struct tally_report_row *row, enum tally_level level, uint64_t ns,

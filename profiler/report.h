@@ -172,9 +172,6 @@ static inline void tally_report_launch(struct tally_report_row *row, enum tally_
 	atomic_fetch_add_explicit(&row->level[level].launches, 1, memory_order_relaxed);
 }
 
-/* All launches so far, at any level. */
-uint64_t tally_report_launches(const struct tally_report_row *row);
-
 /* `blocks` blocks of the kernel took `ns` on the device: a whole launch, a slice, or what ran
  * before a stop. 0 blocks are ignored. */
 void tally_report_sample(struct tally_report_row *row, enum tally_level level, uint64_t ns,

@@ -68,7 +68,8 @@ static const char *const sql[TALLY_SQL_COUNT] = {
 	[TALLY_SQL_FORGET_RUN] = "DELETE FROM run WHERE id=?1",
 };
 
-sqlite3_stmt *tally_store_statement(struct tally_store *s, enum tally_sql which)
+/* Ready to be bound, or NULL (tally_store_fail() says why). */
+static sqlite3_stmt *prepared(struct tally_store *s, enum tally_sql which)
 {
 	if (!s->statement[which])
 		sqlite3_prepare_v3(s->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT,
@@ -370,7 +371,7 @@ static int64_t device_id(struct tally_store *s, const struct tally_origin *origi
 
 	if (s->device && !memcmp(&s->device_origin, origin, sizeof *origin))
 		return s->device;
-	q = tally_store_statement(s, TALLY_SQL_DEVICE);
+	q = prepared(s, TALLY_SQL_DEVICE);
 	if (!q)
 		return -1;
 	sqlite3_bind_text(q, 1, origin->device, -1, SQLITE_STATIC);
@@ -385,7 +386,7 @@ static int64_t device_id(struct tally_store *s, const struct tally_origin *origi
 
 static int64_t kernel_id(struct tally_store *s, int64_t device, const struct tally_row *row)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_KERNEL);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_KERNEL);
 	const struct tally_row_key *k = &row->key;
 	char image[33];
 
@@ -412,7 +413,7 @@ static int64_t kernel_id(struct tally_store *s, int64_t device, const struct tal
 static bool put_stats(struct tally_store *s, int64_t kernel, int level, uint64_t run,
 		      const struct tally_stats *stats)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_MEASURE);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_MEASURE);
 	const uint64_t numbers[] = {stats->launches, stats->samples, stats->ns,	     stats->blocks,
 				    stats->ns_min,   stats->stops,   stats->drain_ns};
 
@@ -437,7 +438,7 @@ bool tally_store_put(struct tally_store *s, uint64_t run, int pid,
 		     const struct tally_origin *origin, const struct tally_row *row,
 		     struct tally_error *error)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_RUN);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_RUN);
 	int64_t device = device_id(s, origin), kernel;
 	bool ok = q && device >= 0;
 
@@ -474,7 +475,7 @@ void tally_store_read_stats(sqlite3_stmt *q, int first, struct tally_stats *stat
 static bool add_to_ended(struct tally_store *s, int64_t kernel, int level,
 			 const struct tally_stats *stats)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_ENDED);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_ENDED);
 	struct tally_stats sum = {0};
 	int step;
 
@@ -494,7 +495,7 @@ static bool add_to_ended(struct tally_store *s, int64_t kernel, int level,
 
 static bool forget(struct tally_store *s, enum tally_sql which, int64_t run)
 {
-	sqlite3_stmt *q = tally_store_statement(s, which);
+	sqlite3_stmt *q = prepared(s, which);
 	bool ok = q && sqlite3_bind_int64(q, 1, run) == SQLITE_OK && sqlite3_step(q) == SQLITE_DONE;
 
 	if (q)
@@ -505,7 +506,7 @@ static bool forget(struct tally_store *s, enum tally_sql which, int64_t run)
 /* The report says nothing more: what it said is added to what ended ones left. */
 static bool end_run(struct tally_store *s, uint64_t run, struct tally_error *error)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_RUN_MEASURES);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_RUN_MEASURES);
 	bool ok = q && sqlite3_bind_int64(q, 1, (int64_t)run) == SQLITE_OK;
 	int step = SQLITE_DONE;
 
@@ -527,7 +528,7 @@ static bool end_run(struct tally_store *s, uint64_t run, struct tally_error *err
 /* The next run whose process is gone, 0: none; and how many are not. */
 static int64_t orphan(struct tally_store *s, unsigned *alive)
 {
-	sqlite3_stmt *q = tally_store_statement(s, TALLY_SQL_RUNS);
+	sqlite3_stmt *q = prepared(s, TALLY_SQL_RUNS);
 	int64_t found = 0;
 
 	*alive = 0;

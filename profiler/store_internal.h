@@ -33,9 +33,6 @@ struct tally_store {
 	struct tally_origin device_origin;
 };
 
-/* Ready to be bound, or NULL (tally_store_fail() says why). */
-sqlite3_stmt *tally_store_statement(struct tally_store *store, enum tally_sql which);
-
 bool tally_store_execute(struct tally_store *store, const char *text, struct tally_error *error);
 
 /* The database's last error; always false. */

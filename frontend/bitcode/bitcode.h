@@ -39,13 +39,6 @@ bitcode_step bitcode_leftovers;	     /* functions that nothing defines: errors b
 /* One call of a matrix intrinsic; what has no operation stays, and locks. */
 bool bitcode_matrix(struct lift *lift, LLVMValueRef call);
 
-/* Parses and verifies; sets lift->module. Damaged input is an error, not the end of the process, as
- * far as LLVM's reader allows. */
-bool bitcode_parse(struct lift *lift, const void *data, size_t size, bool text);
-
-/* Runs an LLVM pass pipeline without a target. */
-bool bitcode_run_passes(struct lift *lift, const char *pipeline);
-
 /* The integer module flag `name`, or `otherwise` where there is none. */
 unsigned bitcode_module_flag(struct lift *lift, const char *name, unsigned otherwise);
 

@@ -76,7 +76,8 @@ unsigned bitcode_module_flag(struct lift *lift, const char *name, unsigned other
 						  : otherwise;
 }
 
-bool bitcode_run_passes(struct lift *lift, const char *pipeline)
+/* Runs an LLVM pass pipeline without a target. */
+static bool run_passes(struct lift *lift, const char *pipeline)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
 	LLVMErrorRef failed = LLVMRunPasses(lift->module, pipeline, NULL, options);
@@ -142,7 +143,9 @@ static bool parse_module(struct lift *lift, LLVMMemoryBufferRef memory, bool tex
 	return tally_fail_at(lift->error, lift->options->file, 0, 0, "damaged LLVM bitcode");
 }
 
-bool bitcode_parse(struct lift *lift, const void *data, size_t size, bool text)
+/* Parses and verifies; sets lift->module. Damaged input is an error, not the end of the process, as
+ * far as LLVM's reader allows. */
+static bool parse(struct lift *lift, const void *data, size_t size, bool text)
 {
 	LLVMMemoryBufferRef memory =
 		LLVMCreateMemoryBufferWithMemoryRangeCopy(data, size, lift->options->file);
@@ -238,7 +241,7 @@ static void find_facts(struct lift *lift)
 /* What no kernel reaches is not lifted: device libraries come whole, with more than there is. */
 static bool drop_unreached(struct lift *lift)
 {
-	return bitcode_run_passes(lift, "globaldce");
+	return run_passes(lift, "globaldce");
 }
 
 static bool neutral_layout(struct lift *lift)
@@ -258,7 +261,7 @@ static bool neutral_layout(struct lift *lift)
 /* The tables' rows and lifted assembly are small functions until here. */
 static bool inline_rows(struct lift *lift)
 {
-	return bitcode_run_passes(lift, "always-inline,globaldce");
+	return run_passes(lift, "always-inline,globaldce");
 }
 
 static bitcode_step *const steps[] = {
@@ -295,7 +298,7 @@ LLVMModuleRef tally_bitcode_lift(LLVMContextRef context, const void *data, size_
 	bool ok;
 
 	LLVMContextSetDiagnosticHandler(context, take_diagnostic, &lift);
-	ok = bitcode_parse(&lift, data, size, text) && find_vendor(&lift) && run_steps(&lift);
+	ok = parse(&lift, data, size, text) && find_vendor(&lift) && run_steps(&lift);
 	/* An error may have come through the handler alone. */
 	if ((!ok || tally_failed(lift.error)) && lift.module) {
 		LLVMDisposeModule(lift.module);

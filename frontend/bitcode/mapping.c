@@ -64,7 +64,8 @@ const struct bitcode_mapping *bitcode_mapping_find(const char *name)
 	return found ? *found : NULL;
 }
 
-bool bitcode_mapping_needs_wave32(const struct bitcode_mapping *row)
+/* Whether the row means lanes of a wavefront of 32, and so does not hold for one of 64. */
+static bool needs_wave32(const struct bitcode_mapping *row)
 {
 	const struct bitcode_table *table = &bitcode_table_wave32;
 
@@ -79,7 +80,7 @@ static const struct bitcode_mapping *row_for(struct lift *lift, LLVMValueRef fun
 	if (!LLVMIsDeclaration(function) || !LLVMGetFirstUse(function))
 		return NULL;
 	row = bitcode_mapping_find(bitcode_name(function));
-	return row && lift->wave64 && bitcode_mapping_needs_wave32(row) ? NULL : row;
+	return row && lift->wave64 && needs_wave32(row) ? NULL : row;
 }
 
 bool bitcode_mapping_is_library(const char *name)
@@ -135,8 +136,9 @@ void bitcode_type_print(struct tally_buffer *out, const char **code)
 	tally_buffer_print(out, "}");
 }
 
-void bitcode_mapping_print(struct tally_buffer *out, const struct bitcode_mapping *row,
-			   const char *name)
+/* Appends a definition of `row` named `name` as IR text. */
+static void print_mapping(struct tally_buffer *out, const struct bitcode_mapping *row,
+			  const char *name)
 {
 	const char *code = row->signature, *arguments;
 	bool is_call = !strncmp(row->body, "tally.", 6) || !strncmp(row->body, "llvm.", 5);
@@ -277,7 +279,7 @@ bool bitcode_map_calls(struct lift *lift)
 		if (!row)
 			continue;
 		snprintf(name, sizeof(name), PREFIX "%s", row->name);
-		bitcode_mapping_print(&text, row, name);
+		print_mapping(&text, row, name);
 	}
 	if (text.size)
 		ok = link_text(lift, &text) && replace_uses(lift);

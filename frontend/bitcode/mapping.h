@@ -44,19 +44,12 @@ const struct bitcode_table *bitcode_table_at(size_t index);
  * are of one thread (LLVM contexts are, too). */
 const struct bitcode_mapping *bitcode_mapping_find(const char *name);
 
-/* Whether the row means lanes of a wavefront of 32, and so does not hold for one of 64. */
-bool bitcode_mapping_needs_wave32(const struct bitcode_mapping *row);
-
 /* Whether calls of that function are mapped even where the module brings its own body (the device
  * libraries, which clang links in). */
 bool bitcode_mapping_is_library(const char *name);
 
 /* Appends the type of one code at *code as IR text and moves *code behind it. */
 void bitcode_type_print(struct tally_buffer *out, const char **code);
-
-/* Appends a definition of `row` named `name` as IR text. */
-void bitcode_mapping_print(struct tally_buffer *out, const struct bitcode_mapping *row,
-			   const char *name);
 
 #define BITCODE_TABLE(symbol, text, array)                                                         \
 	const struct bitcode_table symbol = {text, array, sizeof(array) / sizeof(*(array))}

@@ -156,7 +156,7 @@ static enum tally_image_kind text_kind(const struct view *view)
 	return TALLY_IMAGE_UNKNOWN;
 }
 
-bool read_wrapped_bitcode(struct reader *r, const struct view *view, size_t *used)
+static bool read_wrapped_bitcode(struct reader *r, const struct view *view, size_t *used)
 {
 	struct view inner;
 	uint32_t offset, size;

@@ -82,7 +82,6 @@ bool read_bundle(struct reader *r, const struct view *view, size_t *used);
 bool read_compressed_bundle(struct reader *r, const struct view *view, size_t *used);
 bool read_offload_binary(struct reader *r, const struct view *view, size_t *used);
 bool read_elf(struct reader *r, const struct view *view, size_t *used);
-bool read_wrapped_bitcode(struct reader *r, const struct view *view, size_t *used);
 
 /* arch.c: names of the machines in ELF headers ("sm_80", "gfx90a"); "" when unknown. */
 void arch_of_elf(unsigned machine, unsigned abi_version, uint32_t flags, char arch[64]);

@@ -137,7 +137,8 @@ static void wait_for_streams(const struct context *only)
 	} while (count == sizeof points / sizeof *points);
 }
 
-CUresult context_synchronize(struct context *context)
+/* All streams; the sticky error. */
+static CUresult context_synchronize(struct context *context)
 {
 	wait_for_streams(context);
 	return context_error(context);

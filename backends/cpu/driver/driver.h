@@ -19,7 +19,6 @@
 	} while (0)
 
 bool driver_initialized(void);
-bool driver_logging(void); /* $TALLY_LOG is set and not "0" */
 
 /* Device properties that others go by. */
 #define SHARED_DEFAULT 49152u  /* bytes of a block */
@@ -63,7 +62,6 @@ struct context {
 CUresult context_current(struct context **context, bool healthy);
 CUresult context_check(CUcontext handle, struct context **context);
 CUresult context_error(const struct context *context); /* sticky error */
-CUresult context_synchronize(struct context *context); /* all streams; the sticky error */
 void context_forget_peers(struct context *context);    /* devices.c; engine lock */
 void contexts_start(void);			       /* once, from cuInit */
 void contexts_each_stream(void (*visit)(struct stream *stream));
@@ -190,10 +188,6 @@ CUresult function_check(const void *handle, struct function **function);
 CUresult function_check_on(const void *handle, CUdevice device, struct function **function);
 void function_hold(struct function *function);
 void function_let_go(struct function *function);
-CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
-			    int *value);
-/* Blocks of `threads` that fit at once for each worker: 1 or 0. */
-int function_fits(const struct function *function, int threads, size_t dynamic);
 void modules_unload_context(const struct context *context);
 void modules_after_fork(void); /* in the child: nobody is inside any more */
 

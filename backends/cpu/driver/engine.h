@@ -187,7 +187,6 @@ void operation_finished(struct operation *operation);
 void engine_look(void); /* starts whatever can start */
 void engine_recheck_waits(void);
 void job_ready(struct operation *operation);
-void job_unlist(struct operation *operation);
 
 void engine_want_worker(void); /* somebody should take from the ready jobs */
 

@@ -5,8 +5,8 @@
 /* Compiled code keeps registers to itself: the number says nothing, but programs divide by it. */
 #define REGISTERS 32
 
-CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
-			    int *value)
+static CUresult function_attribute(const struct function *function, CUfunction_attribute attribute,
+				   int *value)
 {
 	const struct tally_cpu_kernel *kernel = function->kernel;
 	const struct {
@@ -217,7 +217,8 @@ CUresult cuKernelGetLibrary(CUlibrary *pLib, CUkernel kernel)
 
 /* --- occupancy: a worker runs one block at a time --- */
 
-int function_fits(const struct function *function, int threads, size_t dynamic)
+/* Blocks of `threads` that fit at once for each worker: 1 or 0. */
+static int function_fits(const struct function *function, int threads, size_t dynamic)
 {
 	return threads >= 1 && (unsigned)threads <= function->kernel->max_threads &&
 	       dynamic <= SHARED_OPTIN && dynamic + function->kernel->shared_bytes <= SHARED_OPTIN;

@@ -66,7 +66,7 @@ static bool grow(void *array, size_t count, size_t *capacity)
 	return true;
 }
 
-CUresult graph_connect(struct graph_node *from, struct graph_node *to)
+static CUresult graph_connect(struct graph_node *from, struct graph_node *to)
 {
 	if (from->graph != to->graph || from == to)
 		return CUDA_ERROR_INVALID_VALUE;
@@ -119,7 +119,7 @@ static void disconnect(struct graph_node *from, struct graph_node *to)
 		}
 }
 
-void graph_node_delete(struct graph_node *node)
+static void graph_node_delete(struct graph_node *node)
 {
 	struct graph *graph = node->graph;
 

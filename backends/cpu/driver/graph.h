@@ -43,8 +43,6 @@ struct graph *graph_copy(const struct graph *graph); /* nodes remember their ori
  * still has the work. */
 CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *const *before,
 		   size_t count, struct graph_node **node);
-CUresult graph_connect(struct graph_node *from, struct graph_node *to);
-void graph_node_delete(struct graph_node *node);
 
 /* The node of `graph` or of its children that is a copy of `origin`. */
 struct graph_node *graph_find_copy(const struct graph *graph, const struct graph_node *origin);

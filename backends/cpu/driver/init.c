@@ -56,7 +56,8 @@ void tallyCpuBackground(void)
 	engine_unlock();
 }
 
-bool driver_logging(void)
+/* $TALLY_LOG is set and not "0". */
+static bool driver_logging(void)
 {
 	const char *log = getenv("TALLY_LOG");
 

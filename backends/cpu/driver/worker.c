@@ -56,7 +56,7 @@ void job_ready(struct operation *operation)
 	engine_want_worker();
 }
 
-void job_unlist(struct operation *operation)
+static void job_unlist(struct operation *operation)
 {
 	struct job *job = &operation->job;
 

@@ -95,7 +95,8 @@ void tally_waits_begin(struct tally_stream *s)
 	tally_unlock(d);
 }
 
-void tally_waits_begin_all(void)
+/* All streams there are. */
+static void begin_all(void)
 {
 	for (struct tally_device *d = atomic_load(&tally_process.devices); d; d = d->next) {
 		tally_lock(d);
@@ -268,8 +269,7 @@ WAIT(cuStreamWaitEvent_ptsz, true)
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
-#define WAIT_ALL(symbol, type)                                                                     \
-	ALL_STREAMS(symbol, type, tally_waits_event(hEvent), tally_waits_begin_all())
+#define WAIT_ALL(symbol, type)	 ALL_STREAMS(symbol, type, tally_waits_event(hEvent), begin_all())
 #define RECORD_ALL(symbol, type) ALL_STREAMS(symbol, type, true, tally_waits_recorded(hEvent, NULL))
 WAIT_ALL(cuCtxWaitEvent, CUcontext)
 WAIT_ALL(cuGreenCtxWaitEvent, CUgreenCtx)

@@ -14,9 +14,6 @@
 /* The stream was given such a thing, or is behind one. NULL: it is in a graph. No lock held. */
 void tally_waits_begin(struct tally_stream *stream);
 
-/* The same for all streams there are. No lock held. */
-void tally_waits_begin_all(void);
-
 /* The slow side of tally_waits_behind(). */
 bool tally_waits_look(struct tally_stream *stream);
 

@@ -24,7 +24,8 @@ void tally_sass_report_free(struct tally_sass_report *report)
 	*report = (struct tally_sass_report){0};
 }
 
-const struct sass_prelude *sass_prelude_find(unsigned arch)
+/* NULL where there is none for that chip. */
+static const struct sass_prelude *find_prelude(unsigned arch)
 {
 	for (const struct sass_prelude *prelude = sass_preludes; prelude->arch; prelude++)
 		if (prelude->arch == arch)
@@ -79,7 +80,7 @@ static bool check_image(const struct sass_image *image, const char *target,
 				  "is machine code for sm_%u, which the driver makes anew for %s "
 				  "from a form that takes no guard",
 				  image->arch, target);
-	*prelude = sass_prelude_find(image->arch);
+	*prelude = find_prelude(image->arch);
 	return *prelude ||
 	       tally_fail(error, "no guard for machine code of sm_%u in this build", image->arch);
 }

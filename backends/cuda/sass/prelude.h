@@ -34,7 +34,4 @@ struct sass_prelude {
 /* Generated; ends with an arch of 0. Without a ptxas at build time there are none. */
 extern const struct sass_prelude sass_preludes[];
 
-/* NULL where there is none for that chip. */
-const struct sass_prelude *sass_prelude_find(unsigned arch);
-
 #endif
