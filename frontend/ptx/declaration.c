@@ -222,13 +222,13 @@ static bool close_array(struct ptx_parser *p, struct ptx_symbol *s)
 
 static void append_variable(struct ptx_parser *p, struct ptx_symbol *s)
 {
-	if (p->function) {
-		s->next = p->function->variables;
-		p->function->variables = s;
-	} else {
-		*p->module->last_variable = s;
-		p->module->last_variable = &s->next;
-	}
+	struct ptx_function *f = p->function;
+	struct ptx_symbol ***last = f ? &f->last_variable : &p->module->last_variable;
+
+	if (!*last)
+		*last = f ? &f->variables : &p->module->variables;
+	**last = s;
+	*last = &s->next;
 }
 
 /* A second declaration of a module's variable (extern, then the definition) is the same thing. */

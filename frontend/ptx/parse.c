@@ -467,8 +467,6 @@ static void start(struct ptx_module *module, const char *file, size_t size)
 	/* A statement of a few characters makes at most some hundred bytes. */
 	module->arena.limit += size > SIZE_MAX / 512 ? SIZE_MAX / 2 : size * 256;
 	module->address_size = 64;
-	if (!module->last_variable)
-		module->last_variable = &module->variables;
 	if (!module->last_function)
 		module->last_function = &module->functions;
 }

@@ -222,7 +222,9 @@ struct ptx_function {
 	bool is_entry, has_body, no_return;
 	unsigned line, column;
 	struct ptx_symbol *results, *parameters; /* through `next` */
-	struct ptx_symbol *variables;		 /* .local, .shared, .param of the body */
+	/* .local, .shared, .param of the body, in order: that of .shared is their order in memory.
+	 */
+	struct ptx_symbol *variables, **last_variable;
 	struct ptx_statement *first, *last;
 	unsigned maxntid[3], reqntid[3], cluster[3]; /* 0 when not given */
 	unsigned minctapersm, maxnreg, maxclusterrank;
