@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""roundtrip.py [--only WORD] [--transform LIST] [--times N]: each file of the corpus through tally-lower and ptxas, beside the
+"""roundtrip.py [--only WORD] [--transform LIST] [--times N] [--static]: each file of the corpus through tally-lower and ptxas, beside the
 original through ptxas (with --transform the form that it makes; with --lower --lift also that through IR): lifted and assembled or not, registers, spills, stack, shared memory and SASS instructions of each kernel,
-and the time that tally-lower takes beside ptxas's. Writes build/corpus/roundtrip.json and a page (--page FILE)."""
+and the time that tally-lower takes beside ptxas's. Writes build/corpus/roundtrip.json and a page (--page FILE). With --static a line for
+each kernel of what its code costs without a GPU (sass.py), those marked that lose more than 10 %; exit status 1 where there is one."""
 
 import argparse
 import concurrent.futures
@@ -15,7 +16,8 @@ import sys
 from pathlib import Path
 
 from make import CUDA, ROOT
-from resources import instructions, resources
+from resources import resources
+from sass import block_sizes, costs, estimate, resident
 
 LOWER = ROOT / "build/bin/tally-lower"
 PTXAS = CUDA / "bin/ptxas"
@@ -42,6 +44,19 @@ def assemble(ptx, machine, cubin):
     return timed([str(PTXAS), f"-arch={machine}", "-v", str(ptx), "-o", str(cubin)])
 
 
+def chip_of(machine):
+    return int(re.sub(r"\D", "", machine))
+
+
+def both_ways(was, code, is_, code_ours, threads, chip):
+    """A kernel as it came and as it is now: what ptxas said and what the code costs."""
+    sides = [used | (found or {"sass": None}) for used, found in ((was, code), (is_, code_ours))]
+    for side in sides:
+        if side["sass"]:
+            side |= {"blocks": resident(side, threads, chip), "estimate": estimate(side, side, threads, chip)}
+    return dict(zip(("original", "ours"), sides))
+
+
 def round_trip(path, options, folder):
     machine = machine_of(path)
     ours, cubin, original = folder / path.name, folder / (path.stem + ".ours.cubin"), folder / (path.stem + ".original.cubin")
@@ -64,12 +79,12 @@ def round_trip(path, options, folder):
     if code:
         return row | {"error": "the original: " + text.strip()[:300]}
     before = resources(text)
-    count, count_ours = instructions(original), instructions(cubin)
+    code, code_ours, threads = costs(original), costs(cubin), block_sizes(path.read_text(errors="replace"))
     suffix = "$" + "_".join(w for w in ("slice", "guard") if w in options.transform.split(",")) if options.transform else ""
     for kernel, was in before.items():  # with --transform: the form that it makes; kernels that run whole have none
         if kernel + suffix in after:
-            row["kernels"][kernel] = {"original": was | {"sass": count.get(kernel)},
-                                      "ours": after[kernel + suffix] | {"sass": count_ours.get(kernel + suffix)}}
+            row["kernels"][kernel] = both_ways(was, code.get(kernel), after[kernel + suffix], code_ours.get(kernel + suffix),
+                                               threads.get(kernel, 256), chip_of(machine))
     for _ in range(options.times - 1):
         row["lower_s"].append(timed(lower)[2])
         row["ptxas_s"].append(assemble(path, machine, original)[2])
@@ -93,6 +108,38 @@ def summary(rows):
         "stack_more": sum(k["ours"]["stack"] > k["original"]["stack"] for k in kernels),
         "time_median": statistics.median(ratio), "time_worst": max(ratio),
     }
+
+
+WORSE = 1.1
+
+
+def losses(both):
+    """What a kernel has lost more of than 10 %: the estimate as a whole, instructions of its innermost loops, and any spill."""
+    was, is_ = both["original"], both["ours"]
+    if not was["sass"] or not is_["sass"]:
+        return []
+    found = [f"estimate {is_['estimate'] / was['estimate']:.2f}"] if is_["estimate"] > WORSE * was["estimate"] else []
+    if is_["issued"] > WORSE * was["issued"]:
+        found.append(f"issued {is_['issued'] / was['issued']:.2f}")
+    if is_["spills"] > was["spills"]:
+        found.append(f"spills {was['spills']} -> {is_['spills']}")
+    return found
+
+
+def static(rows):
+    """Prints a line a kernel; the number of those that lose."""
+    every = [(row["file"], kernel, both) for row in rows for kernel, both in row["kernels"].items() if both["original"]["sass"] and both["ours"]["sass"]]
+    bad = 0
+    for file, kernel, both in every:
+        cells = [f"{what} {both['original'][what]}" + (f"->{both['ours'][what]}" if both["ours"][what] != both["original"][what] else "")
+                 for what in ("registers", "blocks", "spills", "sass", "inner", "issued", "alone", "memory", "hot")]
+        lost = losses(both)
+        bad += bool(lost)
+        print(f"{'WORSE (' + ', '.join(lost) + ') ' if lost else ''}{file} {kernel}: {', '.join(cells)}")
+    ratios = [{what: both["ours"][what] / both["original"][what] for what in ("estimate", "issued", "alone")} for _, _, both in every]
+    means = ", ".join(f"{what} {geometric([r[what] for r in ratios]):.3f}" for what in ("estimate", "issued", "alone"))
+    print(f"{len(every)} kernels, of the original's in the geometric mean: {means}; worst estimate {max(r['estimate'] for r in ratios):.2f}; {bad} worse by more than 10 %")
+    return bad
 
 
 def page(rows, total, transform):
@@ -123,6 +170,7 @@ def main():
     parser.add_argument("--times", type=int, default=1, help="how often to time")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--page", type=Path)
+    parser.add_argument("--static", action="store_true", help="show what each kernel's code costs")
     parser.add_argument("--worst", type=int, default=15, help="show so many kernels")
     options = parser.parse_args()
     folder = ROOT / "build/corpus/roundtrip"
@@ -137,9 +185,12 @@ def main():
     (ROOT / "build/corpus/roundtrip.json").write_text(json.dumps({"total": total, "rows": rows}, indent=1))
     if options.page:
         options.page.write_text(page(rows, total, options.transform))
+    if options.static:
+        bad = static(rows)
+        sys.exit(1 if bad or total["assembled"] < total["files"] else 0)
     every = [(b["ours"]["sass"] / b["original"]["sass"], r["file"], k, b) for r in rows for k, b in r["kernels"].items() if b["ours"].get("sass")]
     for ratio, file, kernel, both in sorted(every, key=lambda e: -e[0])[: options.worst]:
-        print(f"{ratio:.3f} {file} {kernel[-40:]}: " + ", ".join(f"{w} {both['original'][w]}->{both['ours'].get(w)}" for w in both["original"]))
+        print(f"{ratio:.3f} {file} {kernel[-40:]}: " + ", ".join(f"{w} {both['original'][w]}->{both['ours'].get(w)}" for w in ("registers", "spills", "sass", "inner", "issued", "alone")))
     print(json.dumps(total))
     sys.exit(0 if total["assembled"] == total["files"] else 1)
 

@@ -2,21 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # A part of corpus/ there and back: nvcc's PTX of CUB, libcu++, narrow floats, tensor cores and sm_90a, and Triton's. All of it
 # lifts and assembles, also with variants; no kernel spills more than the original, has many more registers or many more
-# instructions, and on the whole they have as few. (What a GPU would show as time: bench/gpu/roundtrip.py.)
+# instructions, and on the whole they have as few; loops are no longer, nothing is waited for longer (static.py). (What a GPU
+# would show as time: bench/gpu/roundtrip.py.)
 source "$TALLY_SOURCE/tests/lower/common.sh" || exit 1
 corpus=$TALLY_SOURCE/corpus/cuda
 
-# usage FILE ARCH: "kernel registers instructions spills" of each kernel, by name
+# usage FILE ARCH NAME: "kernel registers instructions spills" of each kernel, by name; NAME.log and NAME.cubin
 usage() {
-	"$TALLY_PTXAS" -arch="$2" -v "$1" -o assembled.cubin 2>ptxas.log || { head -5 ptxas.log >&2; fail "ptxas -arch=$2 on $1"; }
-	python3 "$TALLY_SOURCE/corpus/resources.py" ptxas.log assembled.cubin | LC_ALL=C sort
+	"$TALLY_PTXAS" -arch="$2" -v "$1" -o "$3.cubin" 2>"$3.log" || { head -5 "$3.log" >&2; fail "ptxas -arch=$2 on $1"; }
+	python3 "$TALLY_SOURCE/corpus/resources.py" "$3.log" "$3.cubin" | LC_ALL=C sort
 }
 
 # there_and_back FILE ARCH
 there_and_back() {
 	works "$1" --target "$2" --verify -o ours.ptx
-	usage "$1" "$2" >original.txt
-	usage ours.ptx "$2" >ours.txt
+	usage "$1" "$2" original >original.txt
+	usage ours.ptx "$2" ours >ours.txt
+	python3 "$TALLY_SOURCE/tests/lower/static.py" "$1" original ours || fail "$1 costs more"
+	diff <(grep -c C7510 original.log) <(grep -c C7510 ours.log) || fail "$1: wgmma is serialised elsewhere (ptxas C7510)"
 	[ -s original.txt ] || fail "ptxas names no kernel of $1"
 	[ "$(cut -d' ' -f1 original.txt)" = "$(cut -d' ' -f1 ours.txt)" ] || fail "other kernels than $1 has"
 	LC_ALL=C join original.txt ours.txt | awk -v file="$1" '
@@ -36,7 +39,7 @@ there_and_back() {
 	done
 }
 
-for file in cub_block dense library narrow tensor; do
+for file in cub_block dense library narrow sparse tensor; do
 	"$TALLY_NVCC" -arch=compute_90 -O3 -std=c++17 -w -ptx "$corpus/$file.cu" -o $file.ptx 2>nvcc.log || { cat nvcc.log >&2; fail "nvcc on $file.cu"; }
 	there_and_back $file.ptx sm_90
 done

@@ -8,7 +8,7 @@ works "$here/shapes.ptx" --target sm_90 --verify -o out.ptx
 assemble out.ptx sm_90
 # kernel NAME: its text into NAME.txt
 kernel() { sed -n "/\.entry $1(/,/^}/p" out.ptx >"$1.txt"; }
-for name in match convert pack add near loop stays; do kernel $name; done
+for name in match convert pack add near loop stays single field number words anew; do kernel $name; done
 
 # A bit of a mask is one LOP3 with a predicate, `@!p not` a choice: no shift, no second compare, no mask of all ones.
 lacks match.txt shr
@@ -37,6 +37,23 @@ for shift in shl.b32 shr.u32 shr.s32; do holds loop.txt "$shift"; done
 grep -qE 'setp\.lt\.u32.*, 2048;' loop.txt || fail "loop: it asks for the number of this round"
 # The multiply-add is in front of the branch.
 awk '/fma/ { fma = NR } /bra/ && !bra { bra = NR } END { exit !(fma && fma < bra) }' stays.txt || fail "stays: the multiply-add went behind the branch"
+
+# From elect.sync ptxas knows that one lane is left; a mask stays one that LOP3 takes along, a bfe that was written stays one;
+# a comparison of halves is a number at once.
+holds single.txt elect.sync
+[ "$(grep -c 'bfe\.' field.txt)" = 1 ] || fail "field: a shift and a mask became a bfe"
+holds number.txt set.lt.f16.f16
+lacks number.txt setp
+# A word is an instruction, whatever is carried.
+for words in 'add.cc.u32' 'addc.cc.u32' 'sub.cc.u64' 'subc.cc.u64'; do holds words.txt "$words"; done
+[ "$(grep -oE '(add|sub)c?(\.cc)?\.[us](32|64)' words.txt | wc -l)" -le 9 ] || fail "words: more than an instruction a word"
+# Selection would merge what two blocks compute, and ask for equality without a sign.
+[ "$(grep -c 'mul\.wide\.[su]32' anew.txt)" = 2 ] || fail "anew: blocks share a value that each had for itself"
+grep -qE 'setp\.(eq|ne)\.b' out.ptx && fail "equality without a sign"
+[ "$(grep -F '.shared .align' anew.txt | grep -oE 'wide|small' | tr '\n' ' ')" = 'wide small ' ] || fail "anew: shared variables in another order"
+works "$here/shapes.ptx" --target sm_90 --ptx-version 7.8 --kernel single -o older.ptx
+lacks older.ptx elect
+assemble older.ptx sm_90
 
 # Older machines have pairs of f16, but no vectors and no pairs of bf16 in one instruction.
 works "$here/shapes.ptx" --target sm_80 --verify -o out.ptx

@@ -22,8 +22,9 @@ extern const char *const tally_cuda_target_names[];	    /* the same, NULL-termin
 extern const unsigned tally_cuda_parameter_limits[];
 extern const unsigned tally_cuda_ptx_versions[];
 
-/* The newest of them: for modules that hold a vendor's own instructions. */
-enum { TALLY_CUDA_NEWEST_PTX = 90 };
+/* The newest of them: for modules that hold a vendor's own instructions; the first with elect.sync.
+ */
+enum { TALLY_CUDA_NEWEST_PTX = 90, TALLY_CUDA_ELECT_PTX = 80 };
 
 /*
  * Gives bodies to tally.math.*: renames them to libdevice's functions and links those. False with
@@ -48,9 +49,9 @@ LLVMValueRef tally_cuda_build_assembly(LLVMBuilderRef builder, LLVMTypeRef resul
 bool tally_cuda_assembly(LLVMValueRef function, const char *text, size_t size, bool effects);
 
 /* Gives bodies to operations that are named after one instruction with modifiers: asynchronous
- * copies, cache policies. Those that the target lacks stay without one. */
+ * copies, cache policies. Those that the target or the version of PTX lacks stay without one. */
 bool tally_cuda_instructions(LLVMModuleRef module, const struct tally_cuda_target *target,
-			     struct tally_error *error);
+			     unsigned ptx, struct tally_error *error);
 
 /* Flushing and saturating arithmetic as single instructions: before anything is linked. */
 bool tally_cuda_flush(LLVMModuleRef module, struct tally_error *error);
@@ -65,6 +66,9 @@ void tally_cuda_conversions(LLVMModuleRef module);
 
 /* Shifts that clamp, as the machine's own: before the optimiser sees them. */
 bool tally_cuda_shifts(LLVMModuleRef module, struct tally_error *error);
+
+/* Sums and differences of many words as add.cc and addc, sub.cc and subc: after optimisation. */
+bool tally_cuda_carries(LLVMModuleRef module, struct tally_error *error);
 
 /* After optimisation, where nothing but selection follows: shapes that ptxas knows better than
  * those LLVM made of them. */
@@ -85,12 +89,11 @@ bool tally_cuda_atomic_vectors(LLVMModuleRef module, const struct tally_cuda_tar
 bool tally_cuda_has_atomic_vectors(LLVMModuleRef module);
 
 /*
- * Before the machine is made: options of LLVM for what `module` holds, and, with `ours`, for the
- * optimiser of level 2. Pointers to shared, constant and local memory get 32 bits, as the ISA has
- * them and as compilers compute them, unless a parameter or a variable shows their width. Changes
- * LLVM's options for the rest of the process.
+ * Before the machine is made: options of LLVM for what `module` holds. Pointers to shared, constant
+ * and local memory get 32 bits, as the ISA has them and as compilers compute them, unless a
+ * parameter or a variable shows their width. Changes LLVM's options for the rest of the process.
  */
-void tally_cuda_options(LLVMModuleRef module, bool ours);
+void tally_cuda_options(LLVMModuleRef module);
 
 /* Before tally_cuda_select(), for a part of a file (`part` of struct tally_lower_options): makes
  * variables declarations and puts `suffix` behind the names of what is internal. */

@@ -114,27 +114,35 @@ static bool has_narrow(const char *words, const struct tally_cuda_target *target
 	return false;
 }
 
+/* From it ptxas knows that one lane is left; of a comparison with a lane's number it makes loops
+ * over the lanes round each bulk copy. */
+static void elect(const char *words, char *text, size_t size)
+{
+	snprintf(text, size, "elect.sync%s $0|$1, $2;", words);
+}
+
 static const struct {
 	const char *prefix;
 	void (*write)(const char *words, char *text, size_t size);
 	bool effects;
-	unsigned sm;
+	unsigned sm, ptx; /* the oldest that have it */
 	bool (*has)(const char *words, const struct tally_cuda_target *target); /* or NULL */
 } families[] = {
-	{"tally.copy.async.", copy, true, 80, NULL},
-	{"tally.cache.policy.", policy, false, 80, NULL},
-	{"tally.narrow.", narrow, false, 75, has_narrow},
-	{"tally.reduce.", reduce, false, 100, has_reduce},
+	{"tally.copy.async.", copy, true, 80, 0, NULL},
+	{"tally.cache.policy.", policy, false, 80, 0, NULL},
+	{"tally.narrow.", narrow, false, 75, 0, has_narrow},
+	{"tally.reduce.", reduce, false, 100, 0, has_reduce},
+	{"tally.elect", elect, true, 90, TALLY_CUDA_ELECT_PTX, NULL},
 };
 
-static bool make_body(LLVMValueRef function, const struct tally_cuda_target *target)
+static bool make_body(LLVMValueRef function, const struct tally_cuda_target *target, unsigned ptx)
 {
 	char text[160];
 
 	for (size_t k = 0; k < sizeof families / sizeof *families; k++) {
 		const char *words = behind(tally_name(function), families[k].prefix);
 
-		if (!words || target->sm < families[k].sm ||
+		if (!words || target->sm < families[k].sm || ptx < families[k].ptx ||
 		    (families[k].has && !families[k].has(words, target)))
 			continue;
 		families[k].write(words, text, sizeof text);
@@ -144,10 +152,10 @@ static bool make_body(LLVMValueRef function, const struct tally_cuda_target *tar
 }
 
 bool tally_cuda_instructions(LLVMModuleRef module, const struct tally_cuda_target *target,
-			     struct tally_error *error)
+			     unsigned ptx, struct tally_error *error)
 {
 	TALLY_EACH_FUNCTION (module, function)
-		if (LLVMIsDeclaration(function) && !make_body(function, target))
+		if (LLVMIsDeclaration(function) && !make_body(function, target, ptx))
 			return tally_fail(error, "out of memory");
 	return true;
 }

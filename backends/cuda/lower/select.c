@@ -172,20 +172,14 @@ static bool holds_near(LLVMModuleRef module)
 	return false;
 }
 
-void tally_cuda_options(LLVMModuleRef module, bool ours)
+void tally_cuda_options(LLVMModuleRef module)
 {
 	static const char *const narrow[] = {"tally-lower", "-nvptx-short-ptr"};
-	/* In the optimiser as in the code generator: see below. */
-	static const char *const still[] = {"tally-lower", "-instcombine-code-sinking=false"};
-	static bool is_narrow, is_still;
+	static bool is_narrow;
 
 	if (!is_narrow && holds_near(module) && !is_seen(module)) {
 		parse(narrow, sizeof narrow / sizeof *narrow);
 		is_narrow = true;
-	}
-	if (!is_still && ours) {
-		parse(still, sizeof still / sizeof *still);
-		is_still = true;
 	}
 }
 
@@ -193,7 +187,11 @@ static void skip_optimiser(void)
 {
 	static const char *const options[] = {
 		"tally-lower",
-		"-start-before=atomic-expand",
+		/* Behind an early-cse that has no option of its own: it keeps over the whole kernel
+		 * what each block computes for itself (spills, up to 50 registers more), and from
+		 * one product it makes of those of several blocks ptxas computes anew inside of
+		 * loops. */
+		"-start-before=nvptx-tag-invariant-loads",
 		"-disable-lsr",
 		"-disable-cgp",
 		/* Code stays in the block that its compiler put it in: a value that waits for its
@@ -226,10 +224,12 @@ bool tally_cuda_select(LLVMModuleRef module, void *machine, struct tally_error *
 	TALLY_EACH_FUNCTION (module, function)
 		tally_visit_instructions(function, localise, builder);
 	LLVMDisposeBuilder(builder);
-	if (!tally_lower_run_pipeline(module,
-				      "pre-isel-intrinsic-lowering,generic-to-nvvm,function("
-				      "nvptx-lower-args,infer-address-spaces),expand-variadics",
-				      machine, error) ||
+	if (!tally_lower_run_pipeline(
+		    module,
+		    "pre-isel-intrinsic-lowering,generic-to-nvvm,function("
+		    "nvptx-lower-args,infer-address-spaces,atomic-expand,scalarize-masked-mem-"
+		    "intrin,expand-reductions),expand-variadics",
+		    machine, error) ||
 	    !rename_all(module, error))
 		return false;
 	skip_optimiser();

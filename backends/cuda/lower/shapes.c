@@ -176,6 +176,70 @@ static void pack_halves(LLVMValueRef either, LLVMBuilderRef builder)
 	}
 }
 
+/*
+ * x >> a & mask of the lowest bits stays two instructions. Selection makes a bfe.u32 of them, which
+ * is two of the machine's again, and the mask is no longer one that a LOP3 can take along.
+ */
+static bool keep_field(LLVMValueRef both, LLVMBuilderRef builder)
+{
+	LLVMValueRef shift = LLVMGetOperand(both, 0), mask = LLVMGetOperand(both, 1), x, v;
+	unsigned width = width_of(both);
+	unsigned long long bits, by;
+	char text[48];
+
+	if ((width != 32 && width != 64) || !LLVMIsAConstantInt(mask) || !is_op(shift, LLVMLShr) ||
+	    !LLVMIsAConstantInt(LLVMGetOperand(shift, 1)))
+		return true;
+	bits = LLVMConstIntGetZExtValue(mask);
+	by = LLVMConstIntGetZExtValue(LLVMGetOperand(shift, 1));
+	if (!bits || bits & (bits + 1) || by >= width)
+		return true;
+	x = LLVMGetOperand(shift, 0);
+	snprintf(text, sizeof text, "shr.u%u $0, $1, %llu;", width, by);
+	LLVMPositionBuilderBefore(builder, both);
+	v = tally_cuda_build_assembly(builder, LLVMTypeOf(both), &x, 1, text, strlen(text), false);
+	if (v)
+		LLVMSetOperand(both, 0, v);
+	return v != NULL;
+}
+
+/* Comparisons of floats as PTX calls them. */
+static const struct {
+	LLVMRealPredicate predicate;
+	const char *name;
+} comparisons[] = {
+	{LLVMRealOEQ, "eq"},  {LLVMRealOGT, "gt"},  {LLVMRealOGE, "ge"},  {LLVMRealOLT, "lt"},
+	{LLVMRealOLE, "le"},  {LLVMRealONE, "ne"},  {LLVMRealORD, "num"}, {LLVMRealUNO, "nan"},
+	{LLVMRealUEQ, "equ"}, {LLVMRealUGT, "gtu"}, {LLVMRealUGE, "geu"}, {LLVMRealULT, "ltu"},
+	{LLVMRealULE, "leu"}, {LLVMRealUNE, "neu"},
+};
+
+/* (half)(a < b), as set.lt.f16.f16: of one instruction ptxas has the number, and no predicate. */
+static bool give_number(LLVMValueRef number, LLVMBuilderRef builder)
+{
+	LLVMValueRef test = LLVMGetOperand(number, 0), operands[2], v;
+	LLVMTypeRef type = LLVMTypeOf(number);
+	char text[64];
+	size_t k = 0;
+
+	if (LLVMGetTypeKind(type) != LLVMHalfTypeKind || !is_op(test, LLVMFCmp) ||
+	    LLVMTypeOf(LLVMGetOperand(test, 0)) != type)
+		return true;
+	while (k < sizeof comparisons / sizeof *comparisons &&
+	       comparisons[k].predicate != LLVMGetFCmpPredicate(test))
+		k++;
+	if (k == sizeof comparisons / sizeof *comparisons)
+		return true;
+	snprintf(text, sizeof text, "set.%s.f16.f16 $0, $1, $2;", comparisons[k].name);
+	operands[0] = LLVMGetOperand(test, 0);
+	operands[1] = LLVMGetOperand(test, 1);
+	LLVMPositionBuilderBefore(builder, number);
+	v = tally_cuda_build_assembly(builder, type, operands, 2, text, strlen(text), false);
+	if (v)
+		tally_replace(number, v);
+	return v != NULL;
+}
+
 /* `n` without a change of its width. */
 static LLVMValueRef amount_of(LLVMValueRef n)
 {
@@ -253,6 +317,10 @@ static bool visit(LLVMValueRef instruction, void *data)
 	case LLVMOr:
 		pack_halves(instruction, data);
 		return true;
+	case LLVMAnd:
+		return keep_field(instruction, data);
+	case LLVMUIToFP:
+		return give_number(instruction, data);
 	default:
 		return true;
 	}
