@@ -54,8 +54,8 @@ static bool parse_number(const char *option, const char *text, double least, dou
 			 double *value, struct tally_error *error)
 {
 	return tally_parse_number(text, least, most, value) ||
-	       tally_fail(error, "%s wants a number from %g to %g, not \"%s\"", option, least, most,
-			  text);
+	       tally_fail(error, "%s wants a number from %g to %.10g, not \"%s\"", option, least,
+			  most, text);
 }
 
 static bool read_idle(void *settings, const char *value, struct tally_error *error)

@@ -279,6 +279,12 @@ int tally_command_top(int argc, char **argv)
 	if (tally_socket_path(s.socket, sizeof s.socket, &error)) {
 		s.reports.socket = s.socket;
 		status = s.settings.batch ? batch(&s, &error) : live(&s, &error);
+		/* Live it may still come; frames for a script do not wait for it. */
+		if (!status && s.settings.batch && s.settings.program && !s.found) {
+			tally_fail(&error, "no program of that pid or name: %s",
+				   s.settings.program);
+			status = 1;
+		}
 		tally_reports_close(&s.reports);
 	}
 	top_model_free(&s.model);

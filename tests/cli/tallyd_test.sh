@@ -125,6 +125,8 @@ same "$err" "tallyd: error: $work/place/other is another program's socket"
 TALLY_SOCKET=$work/place/other run 1 "$bin/tally" status
 has "$err" "cannot connect to $work/place/other: it is another program's socket"
 kill "$(cat "$work/sleeper")"
+run 1 "$bin/tallyd" --idle-timeout -1
+has "$err" "--idle-timeout wants a number from 0 to 1000000000, not \"-1\""
 run 1 "$bin/tallyd" --socket ""
 has "$err" "tallyd: error: --socket wants the path of a socket"
 

@@ -19,6 +19,8 @@ exec 8>"$work/low"
 until_true grep -q joined "$work/1"
 until_true grep -q joined "$work/2"
 
+run 1 "$tally" top --once --program nobody
+has "$err" "tally top: error: no program of that pid or name: nobody"
 run 0 "$tally" top --once --program trainer --totals
 has "$out" "2 programs, 1 held"
 has "$out" "by server"

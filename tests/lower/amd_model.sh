@@ -12,3 +12,7 @@ done
 clang-22 -Wall -Wextra -Werror -O2 -pthread "$TALLY_SOURCE/tests/lower/amd_model.c" barriers.o printf.o -o model ||
 	fail "the model does not build"
 timeout 100 ./model || fail "the model"
+sed -E 's/__ocml_([jy][01])_f64/\1/' "$library/bessel.ll" >bessel.ll
+clang-22 -w -O1 -c bessel.ll -o bessel.o 2>clang.log || { cat clang.log >&2; fail bessel.ll; }
+clang-22 -Wall -Wextra -Werror -O1 "$TALLY_SOURCE/tests/lower/amd_bessel.c" bessel.o -lm -o bessel || fail "the Bessel functions do not build"
+timeout 100 ./bessel || fail "the Bessel functions"

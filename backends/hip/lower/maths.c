@@ -11,6 +11,7 @@
 #include "ir_passes/ir.h"
 
 TALLY_EMBEDDED(tally_hip_maths_ll);
+TALLY_EMBEDDED(tally_hip_bessel_ll);
 
 /* Names that differ; all others are __ocml_NAME_T. */
 static const struct {
@@ -122,10 +123,14 @@ bool tally_hip_libraries(LLVMModuleRef module, const struct tally_hip_target *ta
 			 const struct tally_hip_shape *shape, const char *folder,
 			 struct tally_error *error)
 {
-	static const struct tally_library maths = TALLY_LIBRARY(tally_hip_maths_ll, "hip/maths.ll");
+	static const struct tally_library own[] = {
+		TALLY_LIBRARY(tally_hip_maths_ll, "hip/maths.ll"),
+		TALLY_LIBRARY(tally_hip_bessel_ll, "hip/bessel.ll"),
+	};
 
-	if (!tally_lower_link_library(module, &maths, error))
-		return false;
+	for (size_t k = 0; k < sizeof own / sizeof *own; k++)
+		if (!tally_lower_link_library(module, &own[k], error))
+			return false;
 	tally_lower_rename_maths(module, ocml_name);
 	for (size_t k = 0; k < sizeof libraries / sizeof *libraries; k++)
 		if (!link_file(module, &libraries[k], folder, error))
