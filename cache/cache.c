@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory_file.h"
 #include "cache/internal.h"
 
 /* Longer than a worker may take: a holder of the lock that is still there after this is stuck. */

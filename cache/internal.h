@@ -20,7 +20,7 @@ const char *tally_cache_extension(const struct tally_cache_request *request);
  * until the cache is within its limit, but never `keep`. */
 void tally_cache_evict(const char *folder, const char *keep);
 
-/* Marks a file as used now; false when it is not there. */
+/* Marks a result as used now; false when it is not there, or is no file with something in it. */
 bool tally_cache_touch(const char *path);
 
 /* worker.c: how a tally-lower ended. */
@@ -38,8 +38,5 @@ enum tally_worker_end {
  */
 enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cache_request *request,
 				       int *output, struct tally_error *error);
-
-/* Whether RLIMIT_FSIZE allows a file so large: to exceed it kills the process by SIGXFSZ. */
-bool tally_within_file_limit(uint64_t size);
 
 #endif

@@ -29,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/memory_file.h"
 #include "base/number.h"
 #include "cache/internal.h"
 
@@ -143,7 +144,7 @@ static bool make_pipe(int ends[2])
 	if (pipe2(low, O_CLOEXEC) != 0)
 		return false;
 	for (int i = 0; i < 2; i++) {
-		ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 16);
+		ends[i] = fcntl(low[i], F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 		close(low[i]);
 	}
 	return ends[0] >= 0 && ends[1] >= 0;
@@ -198,28 +199,6 @@ static char **worker_environment(void)
 	}
 	result[kept] = NULL;
 	return result;
-}
-
-/* A memory file with a descriptor above the standard three, or -1 with errno. */
-static int memory_file(const char *name)
-{
-	int fd = memfd_create(name, MFD_CLOEXEC);
-
-	if (fd < 0)
-		return -1;
-	/* Never 0, 1 or 2, even when the application has closed those. */
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 16);
-	int saved = errno;
-	close(fd);
-	errno = saved;
-	return high;
-}
-
-bool tally_within_file_limit(uint64_t size)
-{
-	struct rlimit limit;
-
-	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || size <= limit.rlim_cur;
 }
 
 static bool write_all(int fd, const void *data, size_t size)
@@ -351,8 +330,8 @@ enum tally_worker_end tally_worker_run(const char *lower, const struct tally_cac
 	if (!read_time_limit(&limit_ns, error))
 		return TALLY_WORKER_FAILED;
 	struct job job = {.arguments = (char *const *)(uintptr_t)arguments,
-			  .input = memory_file("tally-image"),
-			  .output = memory_file("tally-code"),
+			  .input = tally_memory_file("tally-image", 0, 0),
+			  .output = tally_memory_file("tally-code", 0, 0),
 			  .limit_ns = limit_ns,
 			  .deadline = tally_now() + limit_ns};
 	char **environment = worker_environment();

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/memory_file.h"
 #include "profiler/internal.h"
 
 /* Every report of the process, for the handler that runs in a forked child. */
@@ -55,10 +56,9 @@ static struct tally_report *map_new(int *fd)
 	size_t size = sizeof(struct tally_report);
 	void *memory = MAP_FAILED;
 
-	*fd = memfd_create("tally-report", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = tally_memory_file("tally-report", MFD_ALLOW_SEALING, size);
 	/* Sealed, so that nobody who maps it can be hit by its shrinking. */
-	if (*fd >= 0 && !ftruncate(*fd, (off_t)size) &&
-	    !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (*fd >= 0 && !fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (memory != MAP_FAILED)
 		return memory;

@@ -94,15 +94,19 @@ ssize_t tally_wire_receive(int socket, struct tally_wire *message, struct tally_
 	if (size < 0)
 		return -errno;
 	count = descriptors(&header, fds);
+	/* There was no room for them in this process; more than two are never meant. */
+	bool lost = header.msg_flags & MSG_CTRUNC && count < 2;
 	if (message->board_size && next < count)
 		to->board = fds[next++];
 	if (message->attachment_size && next < count)
 		to->attachment = fds[next++];
 	while (next < count)
 		close(fds[next++]);
-	if (!passed)
-		tally_wire_close(none);
-	return size;
+	if (!passed || lost)
+		tally_wire_close(*to);
+	if (lost)
+		*to = TALLY_WIRE_NO_FDS;
+	return lost ? -EMFILE : size;
 }
 
 static bool terminated(const char *text, size_t size)

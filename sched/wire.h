@@ -56,7 +56,8 @@ int tally_wire_send(int socket, const struct tally_wire *message, struct tally_w
 
 /*
  * Receives one message of any sender: its size in bytes (0: the peer is gone; may differ from
- * sizeof *message, which then holds what fits), or -errno. Descriptors that came along and that the
+ * sizeof *message, which then holds what fits), or -errno; -EMFILE where the process has no
+ * descriptor left for one that came along. Descriptors that came along and that the
  * message tells of are stored in `passed` (close-on-exec, the caller's), -1 for each that did not;
  * a caller that passes NULL wants none. Whatever else comes is closed.
  */

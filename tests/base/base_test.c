@@ -7,14 +7,18 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/memory_file.h"
 #include "base/number.h"
 
 static void first_error_wins(void **state)
@@ -167,6 +171,36 @@ static void numbers_are_whole_words(void **state)
 	assert_int_equal(whole, 10);
 }
 
+/* 0: as it has to be; in a child, because the limits hold for ever. */
+static int memory_file_in_narrow_process(void)
+{
+	struct rlimit sizes = {4096, 4096}, descriptors = {5, 5};
+	struct stat info;
+	int fd;
+
+	close(STDIN_FILENO);
+	setrlimit(RLIMIT_FSIZE, &sizes);
+	setrlimit(RLIMIT_NOFILE, &descriptors);
+	for (int k = 3; k < 5; k++)
+		close(k);
+	/* By default the signal of a file that is too large would end us here. */
+	if (tally_memory_file("large", 0, 4097) >= 0 || errno != EFBIG)
+		return 1;
+	fd = tally_memory_file("fits", 0, 4096);
+	return fd == 3 && !fstat(fd, &info) && info.st_size == 4096 ? 0 : 2;
+}
+
+static void memory_file_keeps_to_limits(void **state)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(memory_file_in_narrow_process());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +209,7 @@ int main(void)
 		cmocka_unit_test(buffer_grows_and_ends_in_nul),
 		cmocka_unit_test(text_is_made_plain),
 		cmocka_unit_test(file_is_written_whole),
+		cmocka_unit_test(memory_file_keeps_to_limits),
 		cmocka_unit_test(numbers_are_whole_words),
 		cmocka_unit_test(hashes_differ_by_content_and_extension),
 	};

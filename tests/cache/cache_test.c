@@ -350,6 +350,28 @@ static void file_size_limit_is_no_failure(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* What a crash of the machine or somebody's hand left under a result's name. */
+static void what_is_no_result_is_made_again(void **state)
+{
+	char path[PATH_MAX], again[PATH_MAX];
+	struct tally_error error = {0};
+
+	assert_true(get("content", path, &error));
+	assert_int_equal(truncate(path, 0), 0);
+	assert_true(get("content", again, &error));
+	assert_string_equal(again, path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_true(get("content", again, &error));
+	assert_string_equal(again, path);
+	/* This one cannot be replaced: what is made stays in memory. */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	assert_true(get("content", again, &error));
+	assert_memory_equal(again, "/proc/self/fd/", 14);
+	assert_int_equal(rmdir(path), 0);
+}
+
 static void full_disk_is_no_failure(void **state)
 {
 	char path[PATH_MAX], *text = malloc(6001);
@@ -516,6 +538,7 @@ int main(void)
 		TEST(folder_of_others_is_not_trusted),
 		TEST(folder_is_found_without_a_home),
 		TEST(file_size_limit_is_no_failure),
+		TEST(what_is_no_result_is_made_again),
 		TEST(full_disk_is_no_failure),
 		TEST(least_recently_used_goes_first),
 		TEST(clear_while_in_use),

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peers of tallyd that speak wrongly, not at all, or in another version: each gets a clear answer
  * or is dropped, and the others never notice. */
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "sched/listener.h"
@@ -265,6 +269,40 @@ static void test_unsafe_folders_are_refused(void **state)
 	}
 }
 
+/* 0: as it has to be; in a child, because the limit holds for ever. */
+static int receive_without_room(int from)
+{
+	struct tally_wire message;
+	struct tally_wire_fds passed;
+	struct rlimit none = {(rlim_t)from + 1, (rlim_t)from + 1};
+
+	for (int fd = 0; fd < from; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			dup2(STDERR_FILENO, fd);
+	setrlimit(RLIMIT_NOFILE, &none);
+	return tally_wire_receive(from, &message, &passed) == -EMFILE && passed.board < 0 ? 0 : 1;
+}
+
+/* Else it would look as if the peer had handed out none. */
+static void test_descriptor_without_room_is_an_error(void **state)
+{
+	struct tally_wire message = request_of(TALLY_WIRE_WELCOME);
+	int ends[2], status = -1;
+	pid_t child;
+
+	message.board_size = 1;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+	assert_int_equal(
+		tally_wire_send(ends[0], &message, (struct tally_wire_fds){STDERR_FILENO, -1}), 0);
+	child = fork();
+	if (!child)
+		_exit(receive_without_room(ends[1]));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, harness_setup, harness_teardown)
@@ -277,6 +315,7 @@ int main(void)
 		TEST(test_silent_connections_give_way),
 		TEST(test_stopped_daemon_does_not_hang_us),
 		TEST(test_unsafe_folders_are_refused),
+		cmocka_unit_test(test_descriptor_without_room_is_an_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/driver/capture.h"
+#include "base/memory_file.h"
 
 enum { MEMORY_MAGIC = 0x74616c6d, EVENT_MAGIC = 0x74616c65 };
 
@@ -61,13 +62,7 @@ void ipc_claims_unlock(void)
 
 int ipc_file(size_t bytes)
 {
-	int fd = memfd_create("tally-ipc", MFD_CLOEXEC);
-
-	if (fd >= 0 && ftruncate(fd, (off_t)bytes)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
+	return tally_memory_file("tally-ipc", 0, bytes);
 }
 
 static bool describe(struct ticket *ticket, uint32_t magic, int fd, size_t bytes)

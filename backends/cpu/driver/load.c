@@ -14,6 +14,8 @@
 
 #include "backends/cpu/driver/module.h"
 #include "backends/cpu/driver/tally_cpu.h"
+#include "base/file.h"
+#include "base/memory_file.h"
 #include "cache/cache.h"
 
 /* What tally-lower writes for x86-64, and what libtally hands us after a transform. */
@@ -33,35 +35,19 @@ static bool is_text(const void *image)
 	return strchr(" \t\r\n/.", *(const char *)image) != NULL;
 }
 
-static int memory_file(void)
+/* False with errno. */
+static bool within_limit(uint64_t size)
 {
-	int low = memfd_create("tally-kernels", MFD_CLOEXEC);
-	int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 16);
-
-	if (low >= 0)
-		close(low);
-	return high;
-}
-
-static bool write_bytes(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		data += n;
-		size -= (size_t)n;
-	}
-	return true;
+	if (!tally_within_file_limit(size))
+		errno = EFBIG;
+	return tally_within_file_limit(size);
 }
 
 static bool copy_file(int to, const char *path)
 {
 	int from = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat info;
-	bool ok = from >= 0 && fstat(from, &info) == 0;
+	bool ok = from >= 0 && fstat(from, &info) == 0 && within_limit((uint64_t)info.st_size);
 	off_t left = ok ? info.st_size : 0;
 
 	while (ok && left > 0) {
@@ -118,7 +104,7 @@ CUresult module_make_code(const void *image, size_t size, struct tally_cpu_image
 {
 	char path[256];
 	CUresult result = CUDA_SUCCESS;
-	int fd = memory_file();
+	int fd = tally_memory_file("tally-kernels", 0, 0);
 
 	if (fd < 0) {
 		tally_fail(why, "no memory file for compiled kernels: %s", strerror(errno));
@@ -126,7 +112,7 @@ CUresult module_make_code(const void *image, size_t size, struct tally_cpu_image
 	}
 	if (!is_compiled(image, size)) {
 		result = compile(image, size, fd, why);
-	} else if (!write_bytes(fd, image, size)) {
+	} else if (!within_limit(size) || !tally_write_all(fd, image, size)) {
 		tally_fail(why, "cannot copy compiled kernels: %s", strerror(errno));
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
