@@ -36,6 +36,7 @@ struct tally_lowering {
 	const char *const *targets;	  /* NULL-terminated */
 	unsigned emits;			  /* bit set of 1u << enum tally_emit */
 	const unsigned *parameter_limits; /* tally_pass_options.parameter_limits */
+	unsigned shared_limit;		  /* tally_pass_options.shared_limit */
 
 	/*
 	 * Turns neutral `module` (verified; the callee may change it as it likes, the caller

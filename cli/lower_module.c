@@ -87,8 +87,8 @@ bool lower_holds_something(LLVMModuleRef module)
 	return false;
 }
 
-static bool transform(LLVMModuleRef module, struct lower_options *options, const unsigned *limits,
-		      struct tally_error *error)
+static bool transform(LLVMModuleRef module, struct lower_options *options,
+		      const struct tally_lowering *lowering, struct tally_error *error)
 {
 	lower_step("transforming");
 	if (options->print_after && !strcmp(options->print_after, "lift")) {
@@ -99,7 +99,10 @@ static bool transform(LLVMModuleRef module, struct lower_options *options, const
 	} else {
 		options->passes.print_after = options->print_after;
 	}
-	options->passes.parameter_limits = limits;
+	if (lowering) {
+		options->passes.parameter_limits = lowering->parameter_limits;
+		options->passes.shared_limit = lowering->shared_limit;
+	}
 	if (!tally_passes_run(module, &options->passes, error))
 		return false;
 	warn_refused(module, options);
@@ -115,7 +118,7 @@ bool lower_module(LLVMModuleRef module, struct lower_options *options,
 {
 	if (lowering && options->keep_going)
 		drop_locked(module, lowering->vendor);
-	if (!transform(module, options, lowering ? lowering->parameter_limits : NULL, error))
+	if (!transform(module, options, lowering, error))
 		return false;
 	if (options->variants_only && !LLVMGetFirstFunction(module))
 		return true; /* all kernels stay whole */

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a variant adds to a kernel, and whether there is room for it: names and a parameter. */
+/* What a variant adds to a kernel, and whether there is room for it: names, a parameter, a
+ * worker's word of shared memory. */
 #include <stdlib.h>
+
+#include <llvm-c/Target.h>
 
 #include "ir_passes/ir.h"
 #include "ir_passes/launch_abi.h"
 #include "ir_passes/pass_util.h"
+#include "ir_passes/reach.h"
 
 /* What has `kernel`'s name with `suffix` behind it, or NULL. */
 static LLVMValueRef namesake(LLVMModuleRef module, LLVMValueRef kernel, const char *suffix)
@@ -52,4 +56,20 @@ bool tally_launch_fits(unsigned long long bytes, const unsigned *limits)
 bool tally_has_room(LLVMModuleRef module, LLVMValueRef kernel, const unsigned *limits)
 {
 	return tally_launch_fits(tally_params_size(module, kernel), limits);
+}
+
+bool tally_has_shared_room(LLVMModuleRef module, LLVMValueRef body, unsigned limit)
+{
+	const unsigned own = 8, aligned = 8; /* tally.persist.place in library.ll */
+	LLVMTargetDataRef layout = LLVMGetModuleDataLayout(module);
+	unsigned long long bytes = own + aligned - 1;
+	struct tally_set reach = {0};
+
+	tally_reach(&reach, body);
+	TALLY_EACH_GLOBAL (module, global)
+		if (LLVMGetPointerAddressSpace(LLVMTypeOf(global)) == TALLY_AS_SHARED &&
+		    tally_set_has(&reach, global))
+			bytes += LLVMABISizeOfType(layout, LLVMGlobalGetValueType(global));
+	tally_set_free(&reach);
+	return !limit || bytes <= limit;
 }

@@ -56,6 +56,11 @@ LLVMValueRef tally_taken_name(LLVMModuleRef module, LLVMValueRef kernel, unsigne
 /* Whether a variant of `kernel` may have a parameter more: see tally_launch_fits(). */
 bool tally_has_room(LLVMModuleRef module, LLVMValueRef kernel, const unsigned *limits);
 
+/* Whether a worker's own word in shared memory fits beside the variables that `body` reaches,
+ * within `limit` bytes (0: any number). Ones without a size say nothing: what they get is said at
+ * each launch. */
+bool tally_has_shared_room(LLVMModuleRef module, LLVMValueRef body, unsigned limit);
+
 /* Marks `kernel` as not to be transformed; an error when the options require all. */
 bool tally_refuse(LLVMValueRef kernel, const char *reason, const struct tally_pass_options *options,
 		  struct tally_error *error);

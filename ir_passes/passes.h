@@ -24,6 +24,8 @@ struct tally_pass_options {
 	/* What the parameters of a kernel may take on the machines it is for, in bytes: oldest
 	 * machines first, 0 at the end; NULL: no limit. */
 	const unsigned *parameter_limits;
+	/* What its shared variables of known size may take there; 0: no limit. */
+	unsigned shared_limit;
 	bool required; /* a kernel that cannot be transformed is an error; otherwise
 			  it stays as it is, without a variant */
 };

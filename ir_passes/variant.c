@@ -270,11 +270,13 @@ static bool add_blocks(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef b
 static bool add_worker(LLVMModuleRef module, LLVMValueRef kernel, LLVMValueRef body,
 		       const struct tally_pass_options *options, struct tally_error *error)
 {
-	const char *reason;
+	const char *reason = NULL;
 	struct wrapper w;
 	bool meet;
 
-	if (!tally_make_persistent(body, &meet, &reason, error)) {
+	if (!tally_has_shared_room(module, body, options->shared_limit))
+		reason = "its shared memory leaves no room for another word";
+	if (reason || !tally_make_persistent(body, &meet, &reason, error)) {
 		if (!reason)
 			return false;
 		if (options->required && options->transforms == TALLY_PERSIST)

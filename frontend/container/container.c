@@ -104,13 +104,15 @@ void tally_images_free(struct tally_images *images)
 	*images = (struct tally_images){0};
 }
 
-/* Past blanks and comments of PTX (line and block) and of IR (`;` to the end of the line). */
+/* Past blanks, comments of PTX (line and block) and of IR (`;` to the end of the line), and what a
+ * preprocessor leaves in PTX (`# 1 "file"`). */
 static size_t skip_blank(const uint8_t *p, size_t i, size_t size)
 {
 	while (i < size) {
 		if (p[i] == ' ' || (p[i] >= '\t' && p[i] <= '\r')) {
 			i++;
-		} else if (p[i] == ';' || (p[i] == '/' && i + 1 < size && p[i + 1] == '/')) {
+		} else if (p[i] == ';' || p[i] == '#' ||
+			   (p[i] == '/' && i + 1 < size && p[i + 1] == '/')) {
 			while (i < size && p[i] != '\n')
 				i++;
 		} else if (p[i] == '/' && i + 1 < size && p[i + 1] == '*') {

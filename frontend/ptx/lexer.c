@@ -77,6 +77,35 @@ static void newline(struct ptx_lexer *lexer)
 	lexer->line_start = lexer->at + 1;
 }
 
+/* Whether only blanks stand before the lexer in its line. */
+static bool opens_line(const struct ptx_lexer *lexer)
+{
+	for (const char *c = lexer->line_start; c < lexer->at; c++)
+		if (*c != ' ' && *c != '\t')
+			return false;
+	return true;
+}
+
+/* At its beginning. */
+static void skip_comment(struct ptx_lexer *lexer)
+{
+	const struct ptx_token start = {.line = lexer->line,
+					.column = (unsigned)(lexer->at - lexer->line_start) + 1};
+
+	lexer->at += 2;
+	while (lexer->at < lexer->end && !(*lexer->at == '*' && peek(lexer, 1) == '/')) {
+		if (*lexer->at == '\n')
+			newline(lexer);
+		lexer->at++;
+	}
+	if (lexer->at < lexer->end) {
+		lexer->at += 2;
+		return;
+	}
+	lexer->token = start;
+	ptx_syntax(lexer, "comment without an end");
+}
+
 /* Skips white space, comments and preprocessor lines; true when there was any. */
 static bool skip_space(struct ptx_lexer *lexer)
 {
@@ -89,19 +118,11 @@ static bool skip_space(struct ptx_lexer *lexer)
 			lexer->at++;
 		} else if (isspace(c)) {
 			lexer->at++;
-		} else if ((c == '/' && peek(lexer, 1) == '/') ||
-			   (c == '#' && lexer->at == lexer->line_start)) {
+		} else if ((c == '/' && peek(lexer, 1) == '/') || (c == '#' && opens_line(lexer))) {
 			while (lexer->at < lexer->end && *lexer->at != '\n')
 				lexer->at++;
 		} else if (c == '/' && peek(lexer, 1) == '*') {
-			lexer->at += 2;
-			while (lexer->at < lexer->end &&
-			       !(*lexer->at == '*' && peek(lexer, 1) == '/')) {
-				if (*lexer->at == '\n')
-					newline(lexer);
-				lexer->at++;
-			}
-			lexer->at += lexer->end - lexer->at >= 2 ? 2 : lexer->end - lexer->at;
+			skip_comment(lexer);
 		} else {
 			break;
 		}

@@ -348,5 +348,6 @@ const struct tally_lowering tally_lowering_cuda = {
 	.emits = 1u << TALLY_EMIT_DEFAULT | 1u << TALLY_EMIT_PTX | 1u << TALLY_EMIT_ASM |
 		 1u << TALLY_EMIT_IR,
 	.parameter_limits = tally_cuda_parameter_limits,
+	.shared_limit = 48 << 10,
 	.lower = lower,
 };

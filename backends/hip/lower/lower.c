@@ -219,5 +219,6 @@ const struct tally_lowering tally_lowering_hip = {
 	.targets = tally_hip_target_names,
 	.emits = 1u << TALLY_EMIT_DEFAULT | 1u << TALLY_EMIT_ASM | 1u << TALLY_EMIT_OBJ |
 		 1u << TALLY_EMIT_IR,
+	.shared_limit = 64 << 10,
 	.lower = lower,
 };
