@@ -53,6 +53,9 @@ static void one_is_held_and_the_other_goes_on(void **state)
 	OK(cuStreamCreate(&own, CU_STREAM_NON_BLOCKING));
 	open_on(&held, context, NULL);
 	chain_stop(&held, 1);
+	/* These wait in host memory. */
+	for (uint32_t i = 0; i < 5; i++)
+		chain_step(&held, i, 5, false);
 	for (uint32_t round = 0; round < 30; round++) {
 		const CUstream streams[] = {NULL, blocking, own, CU_STREAM_PER_THREAD};
 

@@ -277,6 +277,8 @@ bool tally_ahead_wanted(struct tally_stream *s, uint64_t ns, bool gated)
 {
 	struct tally_device *d = s->context->device;
 
+	if (atomic_load_explicit(&tally_process.captures, memory_order_relaxed))
+		return false;
 	/* Beside what waits for another stream's turn, it gets its own turn in line. */
 	if (tally_ahead_busy(d))
 		return tally_ahead_behind(s);

@@ -60,33 +60,9 @@ static struct tally_stream *known(CUstream handle, bool per_thread)
 	return s;
 }
 
-/* What comes before work that cannot skip itself. `what`: by what the work is known again. */
-static void before(struct tally_stream *s, bool work, uintptr_t what, bool synchronous)
-{
-	tally_announce(s, work);
-	if (work)
-		tally_burst_launch(s->context->device, (const void *)what, 0, 0, 0);
-	if (work)
-		tally_gate_pass(s->context->device);
-	/* Those without a stream may touch another context's memory, and wait for it. */
-	if (synchronous)
-		tally_ahead_flush_all();
-	if (tally_process.config.guards)
-		tally_fence(s);
-}
-
-/* Many programs wait for the device with a synchronous copy and nothing else. */
-static void after(struct tally_stream *s, bool synchronous)
-{
-	if (!s)
-		return;
-	tally_given();
-	if (synchronous)
-		tally_activity_settle(s->context->device);
-}
-
-/* What a call has to do with work that may wait for the program (waits.h). */
-enum spread { NOTHING, MAY_WAIT, RECORDS, ALLOCATES };
+/* What a call has to do with work that may wait for the program (waits.h), or with other devices.
+ */
+enum spread { NOTHING, MAY_WAIT, RECORDS, ALLOCATES, PEERS };
 
 #define BOTH(symbol, what) [TALLY_HOOK_##symbol] = (what), [TALLY_HOOK_##symbol##_ptsz] = (what)
 static const uint8_t spreads[TALLY_HOOK_COUNT] = {
@@ -103,7 +79,36 @@ static const uint8_t spreads[TALLY_HOOK_COUNT] = {
 	BOTH(cuEventRecordWithFlags, RECORDS),
 	BOTH(cuMemAllocAsync, ALLOCATES),
 	BOTH(cuMemAllocFromPoolAsync, ALLOCATES),
+	[TALLY_HOOK_cuMemcpyPeer] = PEERS,
+	[TALLY_HOOK_cuMemcpyPeer_ptds] = PEERS,
+	[TALLY_HOOK_cuMemcpy3DPeer] = PEERS,
+	[TALLY_HOOK_cuMemcpy3DPeer_ptds] = PEERS,
 };
+
+/* What comes before work that cannot skip itself. `what`: by what the work is known again. */
+static void before(struct tally_stream *s, enum tally_hook hook, bool work, uintptr_t what)
+{
+	tally_announce(s, work);
+	if (work)
+		tally_burst_launch(s->context->device, (const void *)what, 0, 0, 0);
+	if (work)
+		tally_gate_pass(s->context->device);
+	/* cuda.h: they come behind what both contexts were given. */
+	if (spreads[hook] == PEERS)
+		tally_ahead_flush_all();
+	if (tally_process.config.guards)
+		tally_fence(s);
+}
+
+/* Many programs wait for the device with a synchronous copy and nothing else. */
+static void after(struct tally_stream *s, bool synchronous)
+{
+	if (!s)
+		return;
+	tally_given();
+	if (synchronous)
+		tally_activity_settle(s->context->device);
+}
 
 /* The driver took the call. `s`: NULL where Tally keeps out. */
 static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t first)
@@ -140,7 +145,7 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 			return result;                                                             \
 		}                                                                                  \
 		if (record)                                                                        \
-			before(record, work, WHAT(FIRST arguments), synchronous);                  \
+			before(record, TALLY_HOOK_##symbol, work, WHAT(FIRST arguments));          \
 		if (record && tally_process.config.guards)                                         \
 			count_piece(record, &piece, TALLY_HOOK_##symbol, bytes_, work,             \
 				    synchronous);                                                  \
