@@ -159,6 +159,15 @@ static void graphs_follow_themselves(void **state)
 	OK(cuStreamSynchronize(a));
 	OK(cuStreamSynchronize(b));
 	rival_ends();
+	for (unsigned i = 0; i < 50; i++)
+		chain_step(&c, i, 50, false);
+	OK(cuGraphLaunch(executable, a));
+	chain_expect(&c, 3);
+	OK(cuGraphLaunch(executable, b));
+	chain_expect(&c, 3);
+	/* Behind the last one is behind all. */
+	OK(cuStreamSynchronize(b));
+	assert_int_equal(chain_ran(&c), c.launches * BLOCKS);
 	OK(cuGraphExecDestroy(executable));
 	OK(cuGraphDestroy(graph));
 	chain_check(&c);
