@@ -337,8 +337,9 @@ static void others_work_counts(void **state)
 	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, b);
 	OK(cuCtxSynchronize());
-	hold(&c);
+	/* First: what is held has all workers. */
 	launch_empty(a);
+	hold(&c);
 	OK(cuStreamSynchronize(a));
 	assert_true(active());
 	chain_let_go(&c);
