@@ -18,3 +18,11 @@ start_daemon() {
 	await daemon_answers || { echo "FAILED: tallyd does not start: $(cat "$1")" >&2; exit 1; }
 }
 daemon_answers() { "$TALLY_BUILD/bin/tally" status --json 2>/dev/null | grep -q '"daemon": {"running": true'; }
+
+# start_rival NAME ACTIVE_US QUIET_US SEED: tests/interpose/rival.c in the background, $rival is its process and its output
+# in $scratch/rival; it looks for NAME when this returns.
+start_rival() {
+	"$TALLY_BUILD/tests/interpose/rival" "$@" >"$scratch/rival" 2>&1 3>&- &
+	rival=$!
+	await grep -q looking "$scratch/rival" || { echo "FAILED: the rival does not look: $(cat "$scratch/rival")" >&2; exit 1; }
+}

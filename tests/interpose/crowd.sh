@@ -81,8 +81,7 @@ ends $first first "$long"
 
 # A program of high priority is stopped while it is active: the one below is held, then let go, and
 # computes what it does alone.
-"$tests/rival" below ever 0 1 >"$scratch/rival" 2>&1 &
-rival=$!
+start_rival below ever 0 1
 pids="$pids $rival"
 under below 0 2 200 16 20000
 below=$pid
@@ -99,8 +98,7 @@ ends $pid after "$short"
 
 # The one that is stopped by the protocol (held) is stopped by a signal too, and killed: the one above
 # never notices.
-"$tests/rival" killed 300 300 1 >"$scratch/rival" &
-rival=$!
+start_rival killed 300 300 1
 pids="$pids $rival"
 under killed 0 2 4000 16 20000
 killed=$pid

@@ -2,7 +2,8 @@
 /*
  * An artificial program of high priority: waits until a program named NAME has joined the board,
  * joins as its rival on the same device, and is active and quiet in turn for random times until
- * that program has left. Then prints what the victim counted.
+ * that program has left. Then prints what the victim counted. Before, "looking": whoever comes from
+ * then on is seen, however soon it is gone.
  *
  *   rival NAME ACTIVE_US QUIET_US SEED     (longest times; 0 0: never active; ACTIVE_US "ever":
  * until it is killed)
@@ -83,7 +84,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	before = atomic_load(&board->finished_count);
-	/* On a busy machine it may be over before anybody looked. */
+	puts("looking");
+	fflush(stdout);
 	for (int i = 0;
 	     i < PATIENCE_MS && !(slot = find(board, argv[1])) && !finished(board, argv[1], before);
 	     i++)

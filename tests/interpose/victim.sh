@@ -39,8 +39,7 @@ while read -r streams rounds blocks work kind least; do
 	want=$(alone "$streams" "$rounds" "$blocks" "$work" "$kind")
 	total=0
 	for seed in 1 2 3 4 5 6 7 8; do
-		"$tests/rival" victim 300 600 $seed >"$scratch/rival" &
-		rival=$!
+		start_rival victim 300 600 $seed
 		got=$(under "$streams" "$rounds" "$blocks" "$work" "$kind" 2>"$scratch/err") ||
 			fail "$kind, $streams streams: exit status $?: $(cat "$scratch/err")"
 		[ "$got" = "$want" ] || fail "$kind, $streams streams: $got, alone $want"
@@ -50,7 +49,7 @@ while read -r streams rounds blocks work kind least; do
 		[ "$(number guarded)" -gt 0 ] || fail "nothing was guarded: $(cat "$scratch/rival")"
 		[ $total -lt "$least" ] || break
 	done
-	echo "$kind, $streams streams: $total stops; $(cat "$scratch/rival")"
+	echo "$kind, $streams streams: $total stops; $(tail -n 1 "$scratch/rival")"
 	[ $total -ge "$least" ] || fail "stopped only $total times"
 done <<-END
 	1 60 40 20000 nonblocking 50
@@ -63,8 +62,7 @@ END
 
 # Programs that give the device work in every way that there is, graphs among them, and check what comes of it.
 while read -r graphs program parts; do
-	"$tests/rival" victim 300 600 3 >"$scratch/rival" &
-	rival=$!
+	start_rival victim 300 600 3
 	# shellcheck disable=SC2086
 	got=$(env LD_PRELOAD="$sanitizer $TALLY_BUILD/lib/libtally.so" TALLY_PRIORITY=best-effort TALLY_NAME=victim \
 		TALLY_LEVEL=guard TALLY_GRAPHS=$graphs "$TALLY_BUILD/tests/cudart/$program" $parts 2>"$scratch/err") ||
@@ -72,7 +70,7 @@ while read -r graphs program parts; do
 	[ "$got" = ok ] || fail "$program, graphs $graphs: $got"
 	wait $rival || fail "the rival failed"
 	[ "$graphs" = whole ] || [ "$(number guarded)" -gt 100 ] || fail "too little was guarded: $(cat "$scratch/rival")"
-	echo "$program, graphs $graphs: $(cat "$scratch/rival")"
+	echo "$program, graphs $graphs: $(tail -n 1 "$scratch/rival")"
 done <<-END
 	auto graphs_nvcc
 	whole graphs_nvcc
@@ -82,16 +80,14 @@ END
 
 # Children: one that uses the device before its parent does, one that comes after; and a program that
 # ends with work under way, stopped or not, ends.
-"$tests/rival" victim 300 600 1 >"$scratch/rival" &
-rival=$!
+start_rival victim 300 600 1
 want=$(alone 3 40 24 10000 nonblocking)
 got=$(under 3 40 24 10000 nonblocking fork 2>"$scratch/err") || fail "fork: $(cat "$scratch/err")"
 [ "$got" = "$want" ] || fail "fork: $got, alone $want"
 [ ! -s "$scratch/err" ] || fail "fork: said: $(cat "$scratch/err")"
 wait $rival || fail "the rival failed"
 for seed in 1 2 3; do
-	"$tests/rival" victim 5000 300 $seed >"$scratch/rival" &
-	rival=$!
+	start_rival victim 5000 300 $seed
 	under 3 7 24 100000 nonblocking leave >"$scratch/out" 2>"$scratch/err" ||
 		fail "leave: exit status $?: $(cat "$scratch/err")"
 	grep -q ok "$scratch/out" || fail "leave: no output"
@@ -104,8 +100,7 @@ joined() { "$TALLY_BUILD/bin/tally" status --json | grep '"name": "victim"' | gr
 
 # The rival is killed while it is active: nobody holds us up any more.
 want=$(alone 2 40 24 20000)
-"$tests/rival" victim ever 0 1 >"$scratch/rival" &
-rival=$!
+start_rival victim ever 0 1
 under 2 40 24 20000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
 await held || fail "the rival holds nobody: $(cat "$scratch/err")"
@@ -115,8 +110,7 @@ wait $victim || fail "after the rival's death: $(cat "$scratch/err")"
 [ ! -s "$scratch/err" ] || fail "said: $(cat "$scratch/err")"
 
 # The victim is killed in the middle of being stopped: the others and the daemon go on.
-"$tests/rival" victim 300 300 1 >"$scratch/rival" &
-rival=$!
+start_rival victim 300 300 1
 under 4 2000 24 20000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
 await joined || fail "the victim does not join: $(cat "$scratch/err")"
@@ -128,8 +122,7 @@ wait $rival || fail "the rival does not go on"
 
 # The daemon is killed while the victim is stopped, and comes back: one warning, and it is scheduled again.
 want=$(alone 2 600 24 40000)
-"$tests/rival" victim ever 0 1 >"$scratch/rival" 2>&1 &
-rival=$!
+start_rival victim ever 0 1
 under 2 600 24 40000 >"$scratch/out" 2>"$scratch/err" &
 victim=$!
 await held || fail "the rival holds nobody: $(cat "$scratch/err")"
