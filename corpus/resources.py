@@ -4,9 +4,10 @@ kernel, registers, SASS instructions, bytes of spills. With --pairs, of each ker
 kernel, registers of both, instructions of both, spills of both."""
 
 import re
-import struct
 import sys
 from pathlib import Path
+
+from sass import texts
 
 NOP = 0x918  # the low 12 bits of an instruction of 16 bytes (sm_70 and later): ptxas fills up with these
 
@@ -27,18 +28,8 @@ def resources(text):
 
 
 def instructions(cubin):
-    """Function: number of SASS instructions, without NOPs. A cubin is a 64-bit ELF file with a section for each function."""
-    data = Path(cubin).read_bytes()
-    table, size, count, names = *struct.unpack_from("<Q", data, 40), *struct.unpack_from("<HHH", data, 58)
-    headers = [struct.unpack_from("<IIQQQQ", data, table + k * size) for k in range(count)]
-    strings = headers[names][4]
-    found = {}
-    for name, _, _, _, offset, length in headers:
-        text = data[strings + name:data.index(b"\0", strings + name)].decode()
-        if text.startswith(".text."):
-            words = struct.unpack_from(f"<{length // 8}Q", data, offset)[::2]
-            found[text[6:]] = sum(word & 0xFFF != NOP for word in words)
-    return found
+    """Function: number of SASS instructions, without NOPs."""
+    return {name: sum(low & 0xFFF != NOP for low, _ in words) for name, words in texts(cubin)[0].items()}
 
 
 def pairs(used, sass):
