@@ -86,9 +86,15 @@ int tally_options_read(const struct tally_command_line *line, int argc, char **a
 			fputs(option == SHOW_HELP ? line->help : line->version, stdout);
 			return 0;
 		}
-		ok = option == ':' || option == '?'
-			     ? refuse(line, option, argv[optind - 1], error)
-			     : take(find(line, option), settings, optarg, error);
+		if (option == ':' || option == '?') {
+			ok = refuse(line, option, argv[optind - 1], error);
+			break;
+		}
+		const struct tally_option *row = find(line, option);
+
+		ok = take(row, settings, optarg, error);
+		if (line->given)
+			*line->given |= UINT32_C(1) << (row - line->options);
 	}
 	if (ok && !line->command_follows && argc - optind > line->most_arguments)
 		ok = tally_fail(error, "unexpected argument \"%s\" (see %s --help)",

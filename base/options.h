@@ -7,6 +7,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -37,6 +38,7 @@ struct tally_command_line {
 	const struct tally_option *options;
 	bool command_follows; /* the first argument that is no option begins another command line */
 	int most_arguments;   /* that are no options, where none follows */
+	uint32_t *given;      /* NULL, or gets bit k for row k of the options that were there */
 };
 
 /*

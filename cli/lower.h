@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "backends/backend.h"
 #include "frontend/frontend.h"
@@ -20,7 +21,7 @@ struct lower_options {
 	bool variants_only; /* what came is written as it came: kernels without a variant go */
 	unsigned jobs;	    /* processes at once */
 	bool list, classify, keep_going, lift;
-	unsigned given;	  /* which options, by their numbers: lower_options.h */
+	uint32_t given;	  /* which options, by their numbers: lower_options.h */
 	bool opaque;	  /* --transform opaque: machine code, nothing is lifted */
 	unsigned timeout; /* seconds; 0: none */
 	unsigned memory;  /* MiB; 0: no limit */

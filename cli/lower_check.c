@@ -27,34 +27,27 @@ enum mode {
 };
 
 /* Where each option means something. */
-static const struct {
-	const char *name;
-	int modes;
-} options_by_number[LOWER_OPTION_END - LOWER_OPTION_FIRST] = {
-#define OPTION(number, name, modes) [LOWER_OPTION_##number - LOWER_OPTION_FIRST] = {name, modes}
-	OPTION(TARGET, "--target", MODE_CLASSIFY | MODE_OPAQUE | MODE_LOWER),
-	OPTION(OUTPUT, "-o", MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER),
-	OPTION(OPTIMISE, "-O", MODE_LOWER),
-	OPTION(LIST, "--list", MODE_LIST),
-	OPTION(CLASSIFY, "--classify", MODE_CLASSIFY),
-	OPTION(TRANSFORM, "--transform", MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER),
-	OPTION(KERNEL, "--kernel", MODE_ANY & ~MODE_LIST),
-	OPTION(EMIT, "--emit", MODE_NEUTRAL | MODE_LOWER),
-	OPTION(PRINT_AFTER, "--print-after", MODE_NEUTRAL | MODE_LOWER),
-	OPTION(VERIFY, "--verify", MODE_CLASSIFY | MODE_NEUTRAL | MODE_LOWER),
-	OPTION(KEEP_GOING, "--keep-going", MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER),
-	OPTION(LIFT, "--lift", MODE_NVIDIA),
-	OPTION(STATS, "--stats", MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER),
-	OPTION(COROUTINES, "--coroutines", MODE_CPU),
-	OPTION(TIMEOUT, "--timeout", MODE_ANY),
-	OPTION(PTX_VERSION, "--ptx-version", MODE_NVIDIA),
-	OPTION(MEMORY, "--memory", MODE_ANY),
-	OPTION(JOBS, "--jobs", MODE_NVIDIA),
-	OPTION(LIBDEVICE, "--libdevice", MODE_NVIDIA),
-	OPTION(ROCM, "--rocm-device-libs", MODE_AMD),
-	OPTION(HELP, "--help", MODE_ANY),
-	OPTION(VERSION, "--version", MODE_ANY),
-#undef OPTION
+static const int modes_of[LOWER_OPTION_END] = {
+	[LOWER_OPTION_TARGET] = MODE_CLASSIFY | MODE_OPAQUE | MODE_LOWER,
+	[LOWER_OPTION_OUTPUT] = MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_OPTIMISE] = MODE_LOWER,
+	[LOWER_OPTION_LIST] = MODE_LIST,
+	[LOWER_OPTION_CLASSIFY] = MODE_CLASSIFY,
+	[LOWER_OPTION_TRANSFORM] = MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_KERNEL] = MODE_ANY & ~MODE_LIST,
+	[LOWER_OPTION_EMIT] = MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_PRINT_AFTER] = MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_VERIFY] = MODE_CLASSIFY | MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_KEEP_GOING] = MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_LIFT] = MODE_NVIDIA,
+	[LOWER_OPTION_STATS] = MODE_OPAQUE | MODE_NEUTRAL | MODE_LOWER,
+	[LOWER_OPTION_COROUTINES] = MODE_CPU,
+	[LOWER_OPTION_TIMEOUT] = MODE_ANY,
+	[LOWER_OPTION_PTX_VERSION] = MODE_NVIDIA,
+	[LOWER_OPTION_MEMORY] = MODE_ANY,
+	[LOWER_OPTION_JOBS] = MODE_NVIDIA,
+	[LOWER_OPTION_LIBDEVICE] = MODE_NVIDIA,
+	[LOWER_OPTION_ROCM] = MODE_AMD,
 };
 
 static enum mode mode_of(const struct lower_options *options, const struct tally_lowering *lowering)
@@ -79,23 +72,22 @@ static enum mode mode_of(const struct lower_options *options, const struct tally
 static bool misfit(const struct lower_options *options, enum mode mode, const char *option,
 		   struct tally_error *error)
 {
-	switch (mode) {
-	case MODE_LIST:
-		return tally_fail(error, "--list only shows what is there: %s does not go with it",
-				  option);
-	case MODE_CLASSIFY:
-		return tally_fail(error,
-				  "--classify only shows what is there: %s does not go with it",
-				  option);
-	case MODE_OPAQUE:
-		return tally_fail(error,
-				  "--transform opaque changes machine code: %s does not go with it",
-				  option);
-	case MODE_NEUTRAL:
-		return tally_fail(error, "%s means nothing without a --target", option);
-	default:
-		return tally_fail(error, "%s means nothing for target %s", option, options->target);
-	}
+	static const struct {
+		enum mode mode;
+		const char *why;
+	} looks[] = {
+		{MODE_LIST, "--list only shows what is there"},
+		{MODE_CLASSIFY, "--classify only shows what is there"},
+		{MODE_OPAQUE, "--transform opaque changes machine code"},
+	};
+
+	for (size_t k = 0; k < sizeof looks / sizeof *looks; k++)
+		if (mode == looks[k].mode)
+			return tally_fail(error, "%s: --%s does not go with it", looks[k].why,
+					  option);
+	if (mode == MODE_NEUTRAL)
+		return tally_fail(error, "--%s means nothing without a --target", option);
+	return tally_fail(error, "--%s means nothing for target %s", option, options->target);
 }
 
 static bool fail_no_target(const struct lower_options *options, struct tally_error *error)
@@ -119,7 +111,8 @@ static bool wants_target(const struct lower_options *options)
 		options->lower.emit != TALLY_EMIT_DEFAULT);
 }
 
-bool lower_options_check(struct lower_options *options, struct tally_error *error)
+bool lower_options_check(struct lower_options *options, const struct tally_option *rows,
+			 struct tally_error *error)
 {
 	const struct tally_lowering *lowering = NULL;
 
@@ -133,9 +126,9 @@ bool lower_options_check(struct lower_options *options, struct tally_error *erro
 		return fail_no_target(options, error);
 	}
 	enum mode mode = mode_of(options, lowering);
-	for (size_t k = 0; k < sizeof options_by_number / sizeof *options_by_number; k++)
-		if (options->given >> k & 1 && !(options_by_number[k].modes & mode))
-			return misfit(options, mode, options_by_number[k].name, error);
+	for (size_t k = 0; k < LOWER_OPTION_END; k++)
+		if (options->given >> k & 1 && !(modes_of[k] & mode))
+			return misfit(options, mode, rows[k].name, error);
 	options->lower.target = options->target;
 	if (mode == MODE_OPAQUE && strcmp(lowering->vendor, "nvidia"))
 		return tally_fail(error, "target %s has no machine code that opaque can change",

@@ -1,44 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tally-lower's command line. */
-#include <getopt.h>
-#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <llvm-c/Core.h>
 
+#include "base/buffer.h"
 #include "base/number.h"
+#include "base/options.h"
 #include "cli/lower.h"
 #include "cli/lower_options.h"
 #include "cli/targets.h"
-
-static const struct option long_options[] = {
-	{"list", no_argument, NULL, LOWER_OPTION_LIST},
-	{"classify", no_argument, NULL, LOWER_OPTION_CLASSIFY},
-	{"target", required_argument, NULL, LOWER_OPTION_TARGET},
-	{"transform", required_argument, NULL, LOWER_OPTION_TRANSFORM},
-	{"kernel", required_argument, NULL, LOWER_OPTION_KERNEL},
-	{"emit", required_argument, NULL, LOWER_OPTION_EMIT},
-	{"output", required_argument, NULL, LOWER_OPTION_OUTPUT},
-	{"optimise", required_argument, NULL, LOWER_OPTION_OPTIMISE},
-	{"print-after", required_argument, NULL, LOWER_OPTION_PRINT_AFTER},
-	{"verify", no_argument, NULL, LOWER_OPTION_VERIFY},
-	{"keep-going", no_argument, NULL, LOWER_OPTION_KEEP_GOING},
-	{"lift", no_argument, NULL, LOWER_OPTION_LIFT},
-	{"stats", no_argument, NULL, LOWER_OPTION_STATS},
-	{"coroutines", no_argument, NULL, LOWER_OPTION_COROUTINES},
-	{"timeout", required_argument, NULL, LOWER_OPTION_TIMEOUT},
-	{"ptx-version", required_argument, NULL, LOWER_OPTION_PTX_VERSION},
-	{"memory", required_argument, NULL, LOWER_OPTION_MEMORY},
-	{"jobs", required_argument, NULL, LOWER_OPTION_JOBS},
-	{"libdevice", required_argument, NULL, LOWER_OPTION_LIBDEVICE},
-	{"rocm-device-libs", required_argument, NULL, LOWER_OPTION_ROCM},
-	{"help", no_argument, NULL, LOWER_OPTION_HELP},
-	{"version", no_argument, NULL, LOWER_OPTION_VERSION},
-	{NULL, 0, NULL, 0},
-};
 
 /* What --print-after knows: lifting, then the passes. */
 static void pass_names(struct tally_buffer *out)
@@ -63,78 +36,65 @@ static bool check_pass(const char *name, struct tally_error *error)
 	return false;
 }
 
-static void print_help(void)
-{
-	struct tally_buffer targets = {0}, passes = {0};
+static const char help_before_passes[] =
+	"usage: tally-lower INPUT --target TARGET [options]\n"
+	"\n"
+	"Compiles GPU kernels for another or the same device, sliceable and stoppable\n"
+	"between blocks. INPUT is LLVM bitcode or IR of clang (CUDA, HIP), PTX, a fatbin, an\n"
+	"executable or library that carries one, or - for stdin.\n"
+	"\n"
+	"  -t, --target T       what to compile for (below)\n"
+	"  --transform LIST     of slice, guard, persist; or none (the default)\n"
+	"  --transform opaque   the guard, put into NVIDIA machine code: INPUT is a cubin, or\n"
+	"                       holds one for TARGET, and so is the output\n"
+	"  --kernel NAME        only this kernel\n"
+	"  --emit FORM          ptx, asm, obj or ir; default: what the driver loads\n"
+	"  -o, --output FILE    default: stdout (no code objects to a terminal)\n"
+	"  -O, --optimise LEVEL 0 to 3, default 2\n"
+	"  --list               show what INPUT holds, and its kernels\n"
+	"  --classify           show which transforms each kernel takes, and why not others\n"
+	"  --keep-going         a kernel that cannot be transformed stays whole, one that is\n"
+	"                       refused by the target is left out, each with a warning\n"
+	"  --print-after PASS   the IR after a pass (";
 
-	tally_targets_print(&targets, " ");
-	fputs("usage: tally-lower INPUT --target TARGET [options]\n"
-	      "\n"
-	      "Compiles GPU kernels for another or the same device, sliceable and stoppable\n"
-	      "between blocks. INPUT is LLVM bitcode or IR of clang (CUDA, HIP), PTX, a fatbin, "
-	      "an\n"
-	      "executable or library that carries one, or - for stdin.\n"
-	      "\n"
-	      "  --target T           what to compile for (below)\n"
-	      "  --transform LIST     of slice, guard, persist; or none (the default)\n"
-	      "  --transform opaque   the guard, put into NVIDIA machine code: INPUT is a cubin, "
-	      "or\n"
-	      "                       holds one for TARGET, and so is the output\n"
-	      "  --kernel NAME        only this kernel\n"
-	      "  --emit FORM          ptx, asm, obj or ir; default: what the driver loads\n"
-	      "  -o, --output FILE    default: stdout (no code objects to a terminal)\n"
-	      "  -O, --optimise LEVEL 0 to 3, default 2\n"
-	      "  --list               show what INPUT holds, and its kernels\n"
-	      "  --classify           show which transforms each kernel takes, and why not others\n"
-	      "  --keep-going         a kernel that cannot be transformed stays whole, one that "
-	      "is\n"
-	      "                       refused by the target is left out, each with a warning\n"
-	      "  --print-after PASS   the IR after a pass (",
-	      stdout);
-	pass_names(&passes);
-	printf("%s)\n"
-	       "  --verify             check the IR contract after each pass\n"
-	       "  --lift               NVIDIA: PTX goes through IR also where its text could stay\n"
-	       "  --coroutines         CPU: a coroutine for each thread of all kernels with "
-	       "barriers\n"
-	       "  --stats              time of each step and registers of each kernel\n"
-	       "  --timeout S          give up after S seconds; 0, the default: never\n"
-	       "  --ptx-version M.N    NVIDIA: of PTX to write (6.0 to 9.0); default: the "
-	       "target's\n"
-	       "                       oldest that has what the code needs\n"
-	       "  --memory MIB         give up beyond it (4096 and 256 x INPUT's size; 0: never)\n"
-	       "  --jobs N             NVIDIA: lower parts of a large PTX file in N processes;\n"
-	       "                       default: one for each processor\n"
-	       "  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
-	       "  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
-	       "  --help, --version\n"
-	       "\n"
-	       "targets: %s\n",
-	       passes.data ? passes.data : "", targets.data ? targets.data : "none");
-	tally_buffer_free(&targets);
-	tally_buffer_free(&passes);
+static const char help_after_passes[] =
+	")\n"
+	"  --verify             check the IR contract after each pass\n"
+	"  --lift               NVIDIA: PTX goes through IR also where its text could stay\n"
+	"  --coroutines         CPU: a coroutine for each thread of all kernels with barriers\n"
+	"  --stats              time of each step and registers of each kernel\n"
+	"  --timeout S          give up after S seconds; 0, the default: never\n"
+	"  --ptx-version M.N    NVIDIA: of PTX to write (6.0 to 9.0); default: the target's\n"
+	"                       oldest that has what the code needs\n"
+	"  --memory MIB         give up beyond it (4096 and 256 x INPUT's size; 0: never)\n"
+	"  --jobs N             NVIDIA: lower parts of a large PTX file in N processes;\n"
+	"                       default: one for each processor\n"
+	"  --libdevice FILE     NVIDIA's maths library, libdevice.10.bc\n"
+	"  --rocm-device-libs D AMD's maths libraries, folder of ocml.bc\n"
+	"  --help, --version\n"
+	"\n"
+	"targets: ";
+
+static void print_help(struct tally_buffer *out)
+{
+	tally_buffer_print(out, "%s", help_before_passes);
+	pass_names(out);
+	tally_buffer_print(out, "%s", help_after_passes);
+	tally_targets_print(out, " ");
+	tally_buffer_print(out, "\n");
 }
 
-static void print_version(void)
+static void print_version(struct tally_buffer *out)
 {
 	unsigned major, minor, patch;
 
 	LLVMGetVersion(&major, &minor, &patch);
-	printf("tally-lower %s (LLVM %u.%u.%u)\n", TALLY_VERSION, major, minor, patch);
+	tally_buffer_print(out, "tally-lower %s (LLVM %u.%u.%u)\n", TALLY_VERSION, major, minor,
+			   patch);
 }
 
-static bool parse_emit(const char *text, enum tally_emit *emit, struct tally_error *error)
-{
-	for (size_t k = TALLY_EMIT_DEFAULT + 1; k < LOWER_EMITS; k++)
-		if (!strcmp(lower_emits[k], text)) {
-			*emit = (enum tally_emit)k;
-			return true;
-		}
-	return tally_fail(error, "unknown form '%s' for --emit (known: ptx, asm, obj, ir)", text);
-}
-
-static bool parse_number(const char *option, const char *text, unsigned long most, unsigned *value,
-			 struct tally_error *error)
+static bool read_number(const char *option, const char *text, unsigned long most, unsigned *value,
+			struct tally_error *error)
 {
 	unsigned long number = 0;
 
@@ -144,35 +104,24 @@ static bool parse_number(const char *option, const char *text, unsigned long mos
 	return true;
 }
 
-/* "8.6" as 86. */
-static bool parse_version(const char *text, unsigned *version, struct tally_error *error)
+/* Each takes one option's value: struct tally_option. */
+static bool read_optimise(void *settings, const char *value, struct tally_error *error)
 {
-	unsigned major, minor;
-	int end = 0;
+	struct lower_options *options = settings;
+	unsigned level = 0;
 
-	if (sscanf(text, "%1u.%1u%n", &major, &minor, &end) != 2 || text[end])
-		return tally_fail(error, "--ptx-version: '%s' is no version such as 8.6", text);
-	*version = major * 10 + minor;
+	if (!read_number("-O", value, 3, &level, error))
+		return false;
+	options->lower.optimise = (int)level;
 	return true;
 }
 
-static bool bad_option(int result, char **argv, struct tally_error *error)
-{
-	const char *option = argv[optind - 1];
-
-	if (result == ':')
-		return tally_fail(error, "%s wants a value (see --help)", option);
-	if (optopt && optopt < 256 && strncmp(option, "--", 2))
-		return tally_fail(error, "unknown option '-%c' (see --help)", optopt);
-	return tally_fail(error, "unknown or ambiguous option '%s' (see --help)", option);
-}
-
 /* `opaque` is none of the passes'. */
-static bool take_transforms(const char *list, struct lower_options *options,
-			    struct tally_error *error)
+static bool read_transforms(void *settings, const char *list, struct tally_error *error)
 {
 	static const char opaque[] = "opaque";
 	const size_t length = sizeof opaque - 1;
+	struct lower_options *options = settings;
 
 	options->passes.transforms = 0;
 	options->opaque = !strcmp(list, opaque);
@@ -186,70 +135,86 @@ static bool take_transforms(const char *list, struct lower_options *options,
 	return tally_transforms_parse(list, &options->passes.transforms, error);
 }
 
-static bool take(int option, const char *value, struct lower_options *options, bool *done,
-		 struct tally_error *error)
+static bool read_emit(void *settings, const char *value, struct tally_error *error)
 {
-	unsigned number = 0;
+	const int first = TALLY_EMIT_DEFAULT + 1;
+	struct lower_options *options = settings;
+	int form =
+		tally_option_word("--emit", value, lower_emits + first, LOWER_EMITS - first, error);
 
-	switch (option) {
-	case LOWER_OPTION_TARGET:
-		options->target = value;
-		return true;
-	case LOWER_OPTION_OUTPUT:
-		options->output = value;
-		return true;
-	case LOWER_OPTION_OPTIMISE:
-		if (!parse_number("-O", value, 3, &number, error))
-			return false;
-		options->lower.optimise = (int)number;
-		return true;
-	case LOWER_OPTION_LIST:
-		return options->list = true;
-	case LOWER_OPTION_CLASSIFY:
-		return options->classify = true;
-	case LOWER_OPTION_TRANSFORM:
-		return take_transforms(value, options, error);
-	case LOWER_OPTION_KERNEL:
-		options->passes.kernel = value;
-		return true;
-	case LOWER_OPTION_EMIT:
-		return parse_emit(value, &options->lower.emit, error);
-	case LOWER_OPTION_PRINT_AFTER:
-		options->print_after = value;
-		return check_pass(value, error);
-	case LOWER_OPTION_VERIFY:
-		return options->passes.verify = true;
-	case LOWER_OPTION_KEEP_GOING:
-		return options->keep_going = true;
-	case LOWER_OPTION_LIFT:
-		return options->lift = true;
-	case LOWER_OPTION_COROUTINES:
-		return options->lower.coroutines = true;
-	case LOWER_OPTION_STATS:
-		return options->lower.stats = true;
-	case LOWER_OPTION_TIMEOUT:
-		return parse_number("--timeout", value, 1000000, &options->timeout, error);
-	case LOWER_OPTION_PTX_VERSION:
-		return parse_version(value, &options->lower.ptx, error);
-	case LOWER_OPTION_MEMORY:
-		return parse_number("--memory", value, 1u << 30, &options->memory, error);
-	case LOWER_OPTION_JOBS:
-		return parse_number("--jobs", value, 1024, &options->jobs, error) &&
-		       (options->jobs || tally_fail(error, "--jobs: 0 processes do nothing"));
-	case LOWER_OPTION_LIBDEVICE:
-		options->lower.libdevice = value;
-		return true;
-	case LOWER_OPTION_ROCM:
-		options->lower.rocm_device_libs = value;
-		return true;
-	case LOWER_OPTION_HELP:
-		print_help();
-		return *done = true;
-	default:
-		print_version();
-		return *done = true;
-	}
+	options->lower.emit = (enum tally_emit)(first + form);
+	return form >= 0;
 }
+
+static bool read_print_after(void *settings, const char *value, struct tally_error *error)
+{
+	struct lower_options *options = settings;
+
+	options->print_after = value;
+	return check_pass(value, error);
+}
+
+static bool read_timeout(void *settings, const char *value, struct tally_error *error)
+{
+	struct lower_options *options = settings;
+
+	return read_number("--timeout", value, 1000000, &options->timeout, error);
+}
+
+/* "8.6" as 86. */
+static bool read_ptx_version(void *settings, const char *value, struct tally_error *error)
+{
+	struct lower_options *options = settings;
+	unsigned major, minor;
+	int end = 0;
+
+	if (sscanf(value, "%1u.%1u%n", &major, &minor, &end) != 2 || value[end])
+		return tally_fail(error, "--ptx-version: '%s' is no version such as 8.6", value);
+	options->lower.ptx = major * 10 + minor;
+	return true;
+}
+
+static bool read_memory(void *settings, const char *value, struct tally_error *error)
+{
+	struct lower_options *options = settings;
+
+	return read_number("--memory", value, 1u << 30, &options->memory, error);
+}
+
+static bool read_jobs(void *settings, const char *value, struct tally_error *error)
+{
+	struct lower_options *options = settings;
+
+	return read_number("--jobs", value, 1024, &options->jobs, error) &&
+	       (options->jobs || tally_fail(error, "--jobs: 0 processes do nothing"));
+}
+
+#define FLAG(name, field)	  TALLY_OPTION_FLAG(name, 0, struct lower_options, field)
+#define TEXT(name, letter, field) TALLY_OPTION_TEXT(name, letter, struct lower_options, field)
+
+static const struct tally_option rows[] = {
+	[LOWER_OPTION_TARGET] = TEXT("target", 't', target),
+	[LOWER_OPTION_OUTPUT] = TEXT("output", 'o', output),
+	[LOWER_OPTION_OPTIMISE] = TALLY_OPTION_READ("optimise", 'O', read_optimise),
+	[LOWER_OPTION_LIST] = FLAG("list", list),
+	[LOWER_OPTION_CLASSIFY] = FLAG("classify", classify),
+	[LOWER_OPTION_TRANSFORM] = TALLY_OPTION_READ("transform", 0, read_transforms),
+	[LOWER_OPTION_KERNEL] = TEXT("kernel", 0, passes.kernel),
+	[LOWER_OPTION_EMIT] = TALLY_OPTION_READ("emit", 0, read_emit),
+	[LOWER_OPTION_PRINT_AFTER] = TALLY_OPTION_READ("print-after", 0, read_print_after),
+	[LOWER_OPTION_VERIFY] = FLAG("verify", passes.verify),
+	[LOWER_OPTION_KEEP_GOING] = FLAG("keep-going", keep_going),
+	[LOWER_OPTION_LIFT] = FLAG("lift", lift),
+	[LOWER_OPTION_STATS] = FLAG("stats", lower.stats),
+	[LOWER_OPTION_COROUTINES] = FLAG("coroutines", lower.coroutines),
+	[LOWER_OPTION_TIMEOUT] = TALLY_OPTION_READ("timeout", 0, read_timeout),
+	[LOWER_OPTION_PTX_VERSION] = TALLY_OPTION_READ("ptx-version", 0, read_ptx_version),
+	[LOWER_OPTION_MEMORY] = TALLY_OPTION_READ("memory", 0, read_memory),
+	[LOWER_OPTION_JOBS] = TALLY_OPTION_READ("jobs", 0, read_jobs),
+	[LOWER_OPTION_LIBDEVICE] = TEXT("libdevice", 0, lower.libdevice),
+	[LOWER_OPTION_ROCM] = TEXT("rocm-device-libs", 0, lower.rocm_device_libs),
+	[LOWER_OPTION_END] = {NULL},
+};
 
 static unsigned processors(void)
 {
@@ -261,30 +226,30 @@ static unsigned processors(void)
 bool lower_options_parse(int argc, char **argv, struct lower_options *options, bool *done,
 			 struct tally_error *error)
 {
-	int option;
+	struct tally_buffer help = {0}, version = {0};
+	int first = -1;
 
 	*options = (struct lower_options){
 		.lower.optimise = 2, .memory = LOWER_MEMORY_BY_SIZE, .jobs = processors()};
-	*done = false;
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":o:O:t:", long_options, NULL)) != -1) {
-		if (option == ':' || option == '?')
-			return bad_option(option, argv, error);
-		option = option == 't'	 ? LOWER_OPTION_TARGET
-			 : option == 'o' ? LOWER_OPTION_OUTPUT
-			 : option == 'O' ? LOWER_OPTION_OPTIMISE
-					 : option;
-		if (!take(option, optarg, options, done, error))
-			return false;
-		options->given |= 1u << (option - LOWER_OPTION_FIRST);
-		if (*done)
-			return true;
-	}
-	if (optind < argc)
-		options->input = argv[optind++];
-	if (optind < argc)
-		return tally_fail(error, "more than one input: '%s' and '%s'", options->input,
-				  argv[optind]);
+	print_help(&help);
+	print_version(&version);
+	if (help.failed || version.failed)
+		tally_fail(error, "out of memory");
+	else
+		first = tally_options_read(&(struct tally_command_line){.program = "tally-lower",
+									.help = help.data,
+									.version = version.data,
+									.options = rows,
+									.most_arguments = 1,
+									.given = &options->given},
+					   argc, argv, options, error);
+	tally_buffer_free(&help);
+	tally_buffer_free(&version);
+	*done = !first;
+	if (first <= 0)
+		return *done;
+	if (first < argc)
+		options->input = argv[first];
 	options->passes.required = !options->keep_going;
-	return lower_options_check(options, error);
+	return lower_options_check(options, rows, error);
 }

@@ -3,11 +3,11 @@
 #ifndef TALLY_CLI_LOWER_OPTIONS_H
 #define TALLY_CLI_LOWER_OPTIONS_H
 
+#include "base/options.h"
 #include "cli/lower.h"
 
 enum {
-	LOWER_OPTION_FIRST = 256,
-	LOWER_OPTION_TARGET = LOWER_OPTION_FIRST,
+	LOWER_OPTION_TARGET,
 	LOWER_OPTION_OUTPUT,
 	LOWER_OPTION_OPTIMISE,
 	LOWER_OPTION_LIST,
@@ -27,8 +27,6 @@ enum {
 	LOWER_OPTION_JOBS,
 	LOWER_OPTION_LIBDEVICE,
 	LOWER_OPTION_ROCM,
-	LOWER_OPTION_HELP,
-	LOWER_OPTION_VERSION,
 	LOWER_OPTION_END,
 };
 
@@ -36,9 +34,11 @@ enum {
 enum { LOWER_EMITS = TALLY_EMIT_IR + 1 };
 extern const char *const lower_emits[LOWER_EMITS];
 
-/* lower_check.c: what `options` ask for has to fit together; sets lower.target. False with an
- * error.
+/*
+ * lower_check.c: what `options` ask for has to fit together; sets lower.target. `rows` are the
+ * options by number: messages name them. False with an error.
  */
-bool lower_options_check(struct lower_options *options, struct tally_error *error);
+bool lower_options_check(struct lower_options *options, const struct tally_option *rows,
+			 struct tally_error *error);
 
 #endif

@@ -19,9 +19,13 @@ const struct tally_lowering *const tally_lowerings[] = {
 
 void tally_targets_print(struct tally_buffer *out, const char *separator)
 {
+	const char *between = "";
+
 	for (size_t k = 0; tally_lowerings[k]; k++)
-		for (const char *const *t = tally_lowerings[k]->targets; *t; t++)
-			tally_buffer_print(out, "%s%s", out->size ? separator : "", *t);
+		for (const char *const *t = tally_lowerings[k]->targets; *t; t++) {
+			tally_buffer_print(out, "%s%s", between, *t);
+			between = separator;
+		}
 }
 
 const struct tally_lowering *tally_lowering_find(const char *target, struct tally_error *error)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The man pages and the programs' --help name the same options, and `man` has nothing to complain about.
+# The man pages, the programs' --help and what the programs read name the same options, and `man` has nothing to complain about.
 set -euo pipefail
 bin=$TALLY_BUILD/bin pages=$TALLY_SOURCE/docs/man failed=0
 
@@ -34,6 +34,30 @@ page() {
 page tally.1 tally "tally run" "tally status" "tally top" "tally trace" "tally profile" "tally cache"
 page tallyd.8 tallyd
 page tally-lower.1 tally-lower
+
+# table FILE COMMAND: the table of options in FILE and the --help of COMMAND name the same. Every table has --help,
+# -h and --version without a row (base/options.h); the comparison is of what each option's own line begins with.
+table() {
+	local in_code in_help only
+	in_code=$(grep -oE '\b(TALLY_OPTION_[A-Z]+|FLAG|TEXT)\("[a-z-]+"(, '"'.'"')?' "$TALLY_SOURCE/$1" |
+		sed -E "s/^[A-Z_]*\(\"([a-z-]*)\"(, '(.)')?/--\1 -\3/; s/ -\$//" | tr ' ' '\n' | sort -u) || true
+	[ -n "$in_code" ] || [ "$1" = cli/cache.c ] || complain "$1 has no table of options that this test can read"
+	in_help=$("$bin"/$2 --help | grep -oE -- '^ {2,6}(-., )?--?[a-z-]+' | grep -oE -- '--?[A-Za-z][a-z-]*' |
+		grep -vxE -- '--help|--version' | sort -u) || true
+	only=$(comm -23 <(echo "$in_code") <(echo "$in_help") | tr '\n' ' ')
+	[ -z "$only" ] || complain "$2 --help does not name $only(of $1)"
+	only=$(comm -13 <(echo "$in_code") <(echo "$in_help") | tr '\n' ' ')
+	[ -z "$only" ] || complain "$2 --help names $only, which $1 does not read"
+}
+
+for command in run status top trace profile cache; do table cli/$command.c "tally $command"; done
+table cli/tallyd.c tallyd
+table cli/lower_options.c tally-lower
+table conformance/main.c conformance
+# And there is no other table.
+only=$(cd "$TALLY_SOURCE" && grep -l 'tally_options_read(' -r cli conformance bench demo profiler sched backends frontend |
+	grep -vxE 'cli/(run|status|top|trace|profile|cache|tallyd|lower_options)\.c|conformance/main\.c' || true)
+[ -z "$only" ] || complain "$only: a table of options that nothing compares with its --help"
 
 for file in "$pages"/*.[1-9]; do
 	warnings=$(LC_ALL=C.UTF-8 MANWIDTH=100 man --warnings=w -E UTF-8 -l "$file" 2>&1 >/dev/null) || complain "man cannot show $file"

@@ -8,17 +8,17 @@ vadd=$TALLY_SOURCE/tests/lower/vadd.ll
 refused "no input" --target sm_80
 refused "no --target (known: sm_70, " "$vadd" -o out
 refused "unknown target 'sm_33' (known: sm_70, " "$vadd" --target sm_33 -o out
-refused "unknown or ambiguous option '--frobnicate'" "$vadd" --target sm_80 --frobnicate -o out
+refused 'unknown or ambiguous option "--frobnicate" (see tally-lower --help)' "$vadd" --target sm_80 --frobnicate -o out
 refused "--target wants a value" "$vadd" --target
 refused "unknown transform 'slices'" "$vadd" --target sm_80 --transform slices -o out
 refused "transform 'opaque' does not go with others" "$vadd" --target sm_80 --transform slice,opaque -o out
 refused "transform 'opaque' does not go with others" "$vadd" --target sm_80 --transform opaque,slice -o out
-refused "unknown form 'elf'" "$vadd" --target sm_80 --emit elf -o out
+refused '--emit wants ptx, asm, obj or ir, not "elf"' "$vadd" --target sm_80 --emit elf -o out
 refused "target gfx90a has no such form: --emit ptx" "$vadd" --target gfx90a --emit ptx -o out
 refused "target sm_80 has no such form: --emit obj" "$vadd" --target sm_80 --emit obj -o out
 refused "-O: 'fast' is no number" "$vadd" --target sm_80 -O fast -o out
 refused "no pass 'bodies' (there are: lift, select, " "$vadd" --target sm_80 --print-after bodies -o out
-refused "more than one input" "$vadd" "$vadd" --target sm_80 -o out
+refused 'unexpected argument "more.ll"' "$vadd" more.ll --target sm_80 -o out
 refused "no kernel 'vsub' (there is: vadd)" "$vadd" --target sm_80 --kernel vsub -o out
 
 printf '.version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { bar.arrive 1, 64; ret; }\n' >arrive.ptx
@@ -42,7 +42,7 @@ printf 'BC\300\336' >$'mag\nic'
 refused "mag ic" $'mag\nic' --target sm_80 -o out
 
 # Options that contradict each other.
-refused "-o does not go with it" "$vadd" --list -o out
+refused "--output does not go with it" "$vadd" --list -o out
 refused "--target does not go with it" "$vadd" --list --target sm_80
 refused "--transform does not go with it" "$vadd" --classify --transform slice
 refused "--classify does not go with it" "$vadd" --classify --list

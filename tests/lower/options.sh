@@ -55,7 +55,7 @@ for row in "${table[@]}"; do
 		else
 			refused "${means[$mode]}" ${does[$mode]} $option
 			name=${option%%=*}
-			name=${name/-O1/-O} name=${name/-oout/-o}
+			name=${name/-O1/--optimise} name=${name/-oout/--output}
 			grep -qF -- "$name" stderr.txt || fail "${does[$mode]} $option does not name it: $(cat stderr.txt)"
 		fi
 		tried=$((tried + 1))
