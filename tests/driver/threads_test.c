@@ -123,6 +123,65 @@ static void threads_share_a_stream(void **state)
 	OK(cuMemFree((CUdeviceptr)common_count));
 }
 
+/* Memory that is given to other processes changes its place behind its address, whatever other
+ * threads have written to it meanwhile; and a kernel may be under way that waits for one of theirs. */
+enum { MOVED = 8, MOVED_WORDS = 1 << 20 };
+static uint32_t *moved[MOVED];
+
+static uint32_t write_once(CUstream stream, CUstream other, uint32_t *words)
+{
+	uint32_t *flag = words, *started = words + 1;
+	void *wait_params[] = {&flag, &started};
+
+	OK(cuMemsetD32((CUdeviceptr)words, 0, 2));
+	OK(launch(kernel("wait"), 1, stream, wait_params));
+	for (int i = 0; i < MOVED; i++)
+		OK(launch(kernel("count"), MOVED_WORDS, other, (void *[]){&moved[i]}));
+	OK(cuMemsetD32Async((CUdeviceptr)flag, 1, 1, other));
+	OK(cuStreamSynchronize(stream));
+	return 1;
+}
+
+static void *write_main(void *over)
+{
+	CUstream stream, other;
+	uint32_t *words, times = 0;
+
+	OK(cuCtxSetCurrent(context));
+	words = zeroed(8);
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	while (!atomic_load((atomic_bool *)over))
+		times += write_once(stream, other, words);
+	OK(cuCtxSynchronize());
+	return (void *)(uintptr_t)times;
+}
+
+static void memory_moves_under_kernels(void **state)
+{
+	atomic_bool over = false;
+	CUipcMemHandle handle;
+	pthread_t thread;
+	void *times;
+
+	for (int i = 0; i < MOVED; i++)
+		moved[i] = zeroed(MOVED_WORDS * 4);
+	assert_int_equal(pthread_create(&thread, NULL, write_main, &over), 0);
+	for (int i = 0; i < MOVED; i++) {
+		sleep_ms(1);
+		OK(cuIpcGetMemHandle(&handle, (CUdeviceptr)moved[i]));
+	}
+	atomic_store(&over, true);
+	pthread_join(thread, &times);
+	for (int i = 0; i < MOVED; i++) {
+		for (int word = 0; word < MOVED_WORDS; word++)
+			if (moved[i][word] != (uintptr_t)times)
+				fail_msg("%d: word %d is %u of %u", i, word, moved[i][word],
+					 (unsigned)(uintptr_t)times);
+		OK(cuMemFree((CUdeviceptr)moved[i]));
+	}
+}
+
 /* More than a stream holds: the submitter waits, nothing is lost. */
 static void deep_queue(void **state)
 {
@@ -278,6 +337,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(threads_do_everything_at_once),
 		cmocka_unit_test(threads_share_a_stream),
+		cmocka_unit_test(memory_moves_under_kernels),
 		cmocka_unit_test(deep_queue),
 		cmocka_unit_test(sleepers_on_several_streams_wake_together),
 		cmocka_unit_test(forked_children_work),

@@ -138,9 +138,16 @@ CUresult transfer_now(CUstream handle, const struct transfer *transfer)
 	if (error || empty)
 		return error;
 	error = stream_drain(stream);
-	if (!error)
-		run_all(transfer);
-	return error;
+	if (error)
+		return error;
+	engine_lock();
+	engine.working++;
+	engine_unlock();
+	run_all(transfer);
+	engine_lock();
+	engine.working--;
+	engine_unlock();
+	return CUDA_SUCCESS;
 }
 
 static bool is_pageable(uintptr_t address)

@@ -67,6 +67,11 @@ void contexts_start(void);			       /* once, from cuInit */
 void contexts_each_stream(void (*visit)(struct stream *stream));
 /* Waits for all work of all contexts: before memory or code goes away. */
 void contexts_quiesce(void);
+/* still.c: waits for all work that was submitted before the call, and comes back with the engine's
+ * lock held at a moment when nothing else touches memory. */
+void engine_lock_still(void);
+/* Gives the lock back, and starts what has come meanwhile. */
+void engine_unlock_still(void);
 
 /* --- streams (stream.c) --- */
 

@@ -256,6 +256,7 @@ void operation_finished(struct operation *operation)
 
 	if (engine.gang == operation)
 		gang_finished();
+	engine.working -= operation_works(operation);
 	stream->running = false;
 	stream->head = operation->next;
 	if (!stream->head)
@@ -376,7 +377,12 @@ static void start_head(struct stream *stream)
 		bool skip = context_failed(stream->context) && !class->always;
 		bool over = true;
 
+		if (engine.holders) {
+			look_at(stream);
+			return;
+		}
 		stream->running = true;
+		engine.working += operation_works(operation);
 		if (skip || operation->over) {
 			;
 		} else if (class->start == START_LOCKED) {
@@ -408,7 +414,7 @@ void engine_look(void)
 {
 	struct stream *stream;
 
-	while ((stream = engine.look)) {
+	while (!engine.holders && (stream = engine.look)) {
 		engine.look = stream->next_queued;
 		stream->queued = false;
 		start_head(stream);

@@ -126,6 +126,9 @@ struct engine {
 	struct stream *free_streams;
 	struct operation *free_operations;
 	struct operation *waiting; /* START_WAIT, started, not over */
+	/* Of jobs and START_UNLOCKED, those under way: what touches memory without the lock. */
+	unsigned working;
+	unsigned holders; /* who wait until there are none, and meanwhile none starts; still.c */
 	struct operation *host, *host_last;
 
 	/* Worker threads. `pulse` is what they sleep on. */
@@ -178,6 +181,12 @@ bool point_reached(struct point point); /* lock-free */
 /* Streams. Lock held. */
 struct stream *stream_new(struct context *context, unsigned flags, int level);
 void stream_discard(struct stream *stream);
+
+/* Whether operations of the class touch memory without the lock. */
+static inline bool operation_works(const struct operation *operation)
+{
+	return operation->class->start == START_JOB || operation->class->start == START_UNLOCKED;
+}
 
 /* wait.c: sleeps (or helps) until the point is reached. Lock not held. */
 void engine_wait(struct point point);

@@ -49,6 +49,7 @@ static void child(void)
 	engine.gang = engine.gangs = engine.gangs_last = NULL;
 	engine.waiting = engine.host = engine.host_last = NULL;
 	engine.threads = engine.sleepers = 0;
+	engine.working = engine.holders = 0;
 	atomic_store(&engine.spinner, false);
 	engine.host_thread = engine.poll_thread = false;
 	engine.wake_workers = 0;

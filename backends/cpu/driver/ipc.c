@@ -120,8 +120,9 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 	if (error)
 		return error;
 	/* The memory changes its place behind its address: nothing may run meanwhile. */
-	contexts_quiesce();
+	engine_lock_still();
 	error = memory_share(dptr, &region);
+	engine_unlock_still();
 	if (!error && !describe(&ticket, MEMORY_MAGIC, region.share - 1, region.size))
 		error = CUDA_ERROR_UNKNOWN;
 	if (error)
