@@ -27,7 +27,7 @@ SYSTEMS = {
     "tally": ("tally", "tally"),
     "tally-opaque": ("tally", "tally-opaque"),
     "tally-no-grace": ("tally-no-grace", "tally-opaque"),
-    "tally-ahead": ("tally", "tally-ahead"),
+    "tally-no-ahead": ("tally", "tally-no-ahead"),
     "tally-slo": ("tally-slo", "tally"),
     "tally-equal": ("tally", "tally-equal"),
     "tally-time-slicing": ("tally-plain", "tally-plain"),
@@ -46,8 +46,8 @@ SURROUNDINGS = {
     # The machine code of NVIDIA's closed libraries is made stoppable too.
     "tally-opaque": Surrounding(True, 1, True, {"TALLY_OPAQUE": "all"}),
     "tally-no-grace": Surrounding(True, 1, True, {"TALLY_GRACE_US": "0"}),
-    # What has no room on the device waits in host memory, not in the trainer's thread.
-    "tally-ahead": Surrounding(True, 1, True, {"TALLY_OPAQUE": "all", "TALLY_AHEAD": "1024"}),
+    # The trainer's own thread waits for room on the device.
+    "tally-no-ahead": Surrounding(True, 1, True, {"TALLY_OPAQUE": "all", "TALLY_AHEAD": "0"}),
     "tally-slo": Surrounding(True, 1, True, {}, ("--slo", "1.05")),
     "tally-equal": Surrounding(True, 0, True),
     "tally-plain": Surrounding(False, 0, True),

@@ -8,8 +8,6 @@ trap '[ -z "$daemon" ] || kill -9 $daemon 2>/dev/null || true; rm -rf "$scratch"
 mkdir -m 700 "$scratch/s"
 export TALLY_SOCKET=$scratch/s/d.sock TALLY_CACHE_DIR=$scratch/cache
 export LD_LIBRARY_PATH=$TALLY_BUILD/lib TALLY_PRIORITY=${1#*:} TALLY_CPU_WORKERS=2
-# Off by default; what is tested here holds with it and without.
-export TALLY_AHEAD=1024
 # The protocol is tested with kernels that are always stoppable, whatever the machine's speed.
 [ "${1%:*}" != best-effort ] || export TALLY_LEVEL=guard TALLY_GUARD=1
 . "$TALLY_SOURCE/tests/daemon.sh"

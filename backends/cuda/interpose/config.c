@@ -90,9 +90,7 @@ static int word(enum variable v, const char *text, const char *const words[], in
 void tally_config_read(struct tally_config *config)
 {
 	const char *text = set(getenv("TALLY_PRIORITY"));
-	/* No running ahead unless it is asked for: with events of other processes a program was
-	 * seen to get stuck. */
-	unsigned long depth = 2, ahead = 0;
+	unsigned long depth = 2, ahead = 1024;
 	double bound_us = 0, grace_us = 0;
 
 	*config = (struct tally_config){.name = getenv("TALLY_NAME")};
