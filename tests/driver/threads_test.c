@@ -124,7 +124,8 @@ static void threads_share_a_stream(void **state)
 }
 
 /* Memory that is given to other processes changes its place behind its address, whatever other
- * threads have written to it meanwhile; and a kernel may be under way that waits for one of theirs. */
+ * threads have written to it meanwhile; and a kernel may be under way that waits for one of theirs.
+ */
 enum { MOVED = 8, MOVED_WORDS = 1 << 20 };
 static uint32_t *moved[MOVED];
 

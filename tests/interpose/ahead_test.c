@@ -315,6 +315,40 @@ static void what_could_fail_is_not_taken(void **state)
 	chain_check(&c);
 }
 
+static void *wait_on_shared(void *shared)
+{
+	OK(cuCtxSetCurrent(context));
+	OK(cuStreamWaitEvent(a, shared, 0));
+	OK(cuEventRecord(shared, a));
+	return NULL;
+}
+
+/* Another process may record an event that it shares between the program's call and a later one,
+ * and does not see what waits here. */
+static void shared_events_are_not_taken(void **state)
+{
+	pthread_t thread;
+	CUevent shared;
+	struct chain c;
+	uint64_t before;
+
+	OK(cuEventCreate(&shared, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS));
+	OK(cuEventRecord(shared, b));
+	open_chain(&c, a, whole);
+	close_gate();
+	for (unsigned i = 0; i < 20; i++)
+		chain_step(&c, i, 5, false);
+	before = taken();
+	assert_int_equal(pthread_create(&thread, NULL, wait_on_shared, shared), 0);
+	usleep(20000);
+	open_gate();
+	pthread_join(thread, NULL);
+	assert_int_equal(taken(), before);
+	OK(cuStreamSynchronize(a));
+	chain_check(&c);
+	OK(cuEventDestroy_v2(shared));
+}
+
 /* Who is more urgent ------------------------------------------------------------------------ */
 
 static uint64_t given(CUfunction f)
@@ -609,6 +643,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(copies_read_in_their_turn),
 		cmocka_unit_test(an_error_is_told_once),
 		cmocka_unit_test(what_could_fail_is_not_taken),
+		cmocka_unit_test(shared_events_are_not_taken),
 		cmocka_unit_test(nothing_is_given_behind_the_gate),
 		cmocka_unit_test(hiccups_leave_no_hole),
 		cmocka_unit_test(the_queue_is_bounded),

@@ -168,7 +168,7 @@ static bool take(struct tally_stream *s, CUevent handle, bool records, CUresult 
 		return false;
 	if (!e.handle)
 		e = find(handle);
-	if (e.handle && !(records && (e.shared || e.context != s->context->handle)) &&
+	if (e.handle && !e.shared && !(records && e.context != s->context->handle) &&
 	    (entry = tally_ahead_begin(d, s, sizeof(struct record)))) {
 		((struct record *)entry->payload)->event = handle;
 		name(handle, d, records);
