@@ -126,6 +126,8 @@ void tally_ahead_accepted(const struct tally_stream *stream, const struct tally_
 
 /* The context's events are gone with it. */
 void tally_events_forget(CUcontext context);
+
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_events_forked(void);
 
 /* ahead_copies.c, events.c --------------------------------------------------------------------- */

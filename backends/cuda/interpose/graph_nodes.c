@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/state.h"
 #include "backends/cuda/interpose/waits.h"
+#include "base/grow.h"
 
 #define MOST_NODES  65536
 #define MOST_DEPTH  8 /* child graphs in child graphs */
@@ -24,34 +26,18 @@ void tally_nodes_free(struct tally_nodes *l)
 
 static struct tally_node *add(struct tally_nodes *l, CUgraphNodeType type)
 {
-	if (l->count == l->capacity) {
-		size_t more = l->capacity ? 2 * l->capacity : 16;
-		struct tally_node *grown =
-			more <= MOST_NODES ? realloc(l->nodes, more * sizeof *grown) : NULL;
-
-		if (!grown)
-			return NULL;
-		l->nodes = grown;
-		l->capacity = more;
-	}
+	if (l->count == MOST_NODES || !TALLY_GROW(l->nodes, l->count))
+		return NULL;
 	if (l->count && l->nodes[l->count - 1].type == CU_GRAPH_NODE_TYPE_HOST)
 		l->calls = true;
 	l->nodes[l->count] = (struct tally_node){.type = type};
 	return &l->nodes[l->count++];
 }
 
-static const void *packed_of(void **extra)
-{
-	for (; extra && extra[0] != CU_LAUNCH_PARAM_END; extra += 2)
-		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-			return extra[1];
-	return NULL;
-}
-
 /* A copy of the parameters, which belong to the graph: pointers and bytes in one allocation. */
 static void **copy_parameters(CUfunction function, void **list, void **extra)
 {
-	const uint8_t *packed = list ? NULL : packed_of(extra);
+	const uint8_t *packed = list ? NULL : tally_packed_parameters(extra);
 	size_t offset, size, bytes = 0;
 	unsigned count = 0;
 	CUresult result;

@@ -25,7 +25,7 @@ struct tally_node {
 /* The nodes of one graph, in order. */
 struct tally_nodes {
 	struct tally_node *nodes;
-	size_t count, capacity;
+	size_t count;
 	bool chain;	/* each follows the one before */
 	bool calls;	/* a function of the program has something behind it */
 	bool stoppable; /* every kernel is known to have a stoppable form */
@@ -36,6 +36,8 @@ struct tally_nodes {
  * driver about the graph alone; inside a hook.
  */
 bool tally_nodes_read(struct tally_nodes *list, CUgraph graph);
+
+/* Frees what it holds, and leaves it empty. Any thread. */
 void tally_nodes_free(struct tally_nodes *list);
 
 /* Tells waits.h of nodes that may wait for the program and of events that are recorded, which

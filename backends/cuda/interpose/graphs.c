@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executable graphs, launched node by node; see graphs.h. */
+/* Executable graphs, launched node by node or whole; see graphs.h. */
 #include "backends/cuda/interpose/graphs.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "backends/cuda/interpose/ahead.h"
-#include "backends/cuda/interpose/graph_nodes.h"
+#include "backends/cuda/interpose/graph_execs.h"
 #include "backends/cuda/interpose/guard.h"
 #include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/queue.h"
@@ -14,237 +11,10 @@
 #include "backends/cuda/interpose/waits.h"
 
 #define COPY_UNIT_NS 5000
-
-/* An executable graph, from when it was instantiated or first launched. */
-struct exec {
-	CUgraphExec handle;
-	struct exec *next;
-	struct tally_cost whole; /* how long a whole launch takes */
-	_Atomic bool accepted;	 /* the driver took a launch of it as it is */
-	unsigned users; /* the table, launches, who holds or waits for the lock: the table's lock */
-	pthread_mutex_t lock; /* what follows; held while it is launched node by node */
-	bool gone;	      /* it is in the table no more */
-	CUcontext context;    /* of its nodes; NULL: they could not be read, it is launched whole */
-	struct tally_nodes list;
-	CUevent end;   /* behind the last launch */
-	uint32_t last; /* that launch's stream, by its number: handles are used again, and each
-			* thread calls its default stream the same */
-};
-
-#define BUCKETS 256
-
 /* What giving a node by itself takes beside its work, on an H200. */
 #define NODE_NS 4000
 /* Limits: what is longer is given node by node whatever that costs, to be stopped inside. */
 #define LONG 10
-
-static struct exec *buckets[BUCKETS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic bool unseen;
-
-void tally_graphs_unseen(void)
-{
-	atomic_store(&unseen, true);
-}
-
-void tally_graphs_forked(void)
-{
-	pthread_mutex_init(&lock, NULL);
-	memset(buckets, 0, sizeof buckets);
-}
-
-static struct exec **place_of(CUgraphExec handle)
-{
-	uintptr_t n = (uintptr_t)handle;
-	struct exec **place = &buckets[(n >> 4 ^ n >> 12) % BUCKETS];
-
-	while (*place && (*place)->handle != handle)
-		place = &(*place)->next;
-	return place;
-}
-
-/* One user less: the last one frees it. No lock held. */
-static void leave(struct exec *e)
-{
-	unsigned left;
-
-	pthread_mutex_lock(&lock);
-	left = --e->users;
-	pthread_mutex_unlock(&lock);
-	if (left)
-		return;
-	tally_samples_forget_cost(&e->whole);
-	tally_nodes_free(&e->list);
-	pthread_mutex_destroy(&e->lock);
-	free(e);
-}
-
-static void done(struct exec *e)
-{
-	pthread_mutex_unlock(&e->lock);
-	leave(e);
-}
-
-static struct exec *make(CUgraphExec handle)
-{
-	struct exec *e = calloc(1, sizeof *e);
-
-	if (!e)
-		return NULL;
-	e->handle = handle;
-	e->users = 1;
-	pthread_mutex_init(&e->lock, NULL);
-	return e;
-}
-
-/* The record with its lock held until done(), or NULL. Whoever launches it may have it for as long
- * as the program is stopped: nobody waits for that with the table's lock. */
-static struct exec *find(CUgraphExec handle, bool or_make)
-{
-	struct exec **place, *e;
-
-	pthread_mutex_lock(&lock);
-	place = place_of(handle);
-	if (!*place && or_make)
-		*place = make(handle);
-	e = *place;
-	if (e)
-		e->users++;
-	pthread_mutex_unlock(&lock);
-	if (!e)
-		return NULL;
-	pthread_mutex_lock(&e->lock);
-	if (!e->gone)
-		return e;
-	done(e);
-	return NULL;
-}
-
-/* Nodes may belong to other contexts than the stream, which cannot be asked: with one context in
- * the process they do not. */
-static CUcontext only_context(void)
-{
-	struct tally_device *d = atomic_load(&tally_process.devices);
-	CUcontext context = NULL;
-
-	if (!d || d->next)
-		return NULL;
-	tally_lock(d);
-	if (d->contexts && !d->contexts->next)
-		context = d->contexts->handle;
-	tally_unlock(d);
-	return context;
-}
-
-static bool reads_graphs(void)
-{
-	return tally_process.config.guards && tally_process.config.graphs != TALLY_GRAPHS_WHOLE &&
-	       !atomic_load(&unseen);
-}
-
-/* --- the lives of executable graphs --- */
-
-/* It was taken out of the table: when this returns whoever had found it before is through, and the
- * table's share is given up. `event`: it is still there. */
-static void end(struct exec *e, bool event)
-{
-	pthread_mutex_lock(&e->lock);
-	e->gone = true;
-	if (event && e->end)
-		TALLY_DRIVER(cuEventDestroy_v2)(e->end);
-	done(e);
-}
-
-static void destroyed(CUgraphExec handle)
-{
-	struct exec **place, *e;
-
-	pthread_mutex_lock(&lock);
-	place = place_of(handle);
-	e = *place;
-	if (e)
-		*place = e->next;
-	pthread_mutex_unlock(&lock);
-	if (e)
-		end(e, true);
-}
-
-void tally_graphs_forget(CUcontext context)
-{
-	struct exec *ended = NULL, *e;
-
-	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; i < BUCKETS; i++)
-		for (struct exec **place = &buckets[i]; (e = *place);) {
-			if (e->context != context) {
-				place = &e->next;
-				continue;
-			}
-			*place = e->next;
-			e->next = ended;
-			ended = e;
-		}
-	pthread_mutex_unlock(&lock);
-	/* The event went, or goes, with the context. */
-	while ((e = ended)) {
-		ended = e->next;
-		end(e, false);
-	}
-}
-
-static void instantiated(CUgraphExec handle, CUgraph graph)
-{
-	CUcontext context = reads_graphs() ? only_context() : NULL;
-	struct tally_nodes l;
-	struct exec *e;
-
-	destroyed(handle); /* one that ended unseen */
-	if (tally_process.config.guards)
-		tally_nodes_wait(graph);
-	if (!context || !tally_nodes_read(&l, graph))
-		return;
-	e = find(handle, true);
-	if (!e) {
-		tally_nodes_free(&l);
-		return;
-	}
-	e->context = context;
-	e->list = l;
-	done(e);
-}
-
-/* Something about a node changed: from now on the driver alone knows what. */
-static void changed(CUgraphExec handle)
-{
-	struct exec *e = find(handle, false);
-
-	if (!e)
-		return;
-	tally_nodes_free(&e->list);
-	atomic_store(&e->accepted, false);
-	done(e);
-}
-
-/* The nodes do what those of `graph` do. */
-static void updated(CUgraphExec handle, CUgraph graph)
-{
-	struct exec *e = find(handle, false);
-	bool readable;
-
-	if (!e)
-		return;
-	atomic_store(&e->whole.ns, 0);
-	atomic_store(&e->accepted, false);
-	readable = e->list.count;
-	tally_nodes_free(&e->list);
-	/* One that was changed node by node keeps what the update does not touch (what is switched
-	 * off): it stays whole. */
-	if (readable && !tally_nodes_read(&e->list, graph))
-		e->list = (struct tally_nodes){0};
-	done(e);
-}
-
-/* --- launching --- */
 
 /* `timed` (may be NULL): whether each of its kernels was. */
 static uint64_t predicted(const struct tally_nodes *l, bool *timed)
@@ -317,7 +87,7 @@ static bool stoppable(struct tally_nodes *l)
  * they are short: there the sum says little, and the graph is launched whole to learn how long it
  * takes. TALLY_LEVEL=guard asks for nodes whatever they cost.
  */
-static bool worth_it(struct exec *e)
+static bool worth_it(struct tally_exec *e)
 {
 	struct tally_nodes *l = &e->list;
 	const uint64_t limit = tally_queue_limit(), around = l->count * NODE_NS,
@@ -378,7 +148,7 @@ static CUresult launch_node(const struct tally_node *n, CUstream stream)
 }
 
 /* cuda.h: a launch comes behind earlier launches of the same executable graph in other streams. */
-static void follow_last(struct tally_stream *s, struct exec *e)
+static void follow_last(struct tally_stream *s, struct tally_exec *e)
 {
 	if (!e->end || e->last == s->number)
 		return;
@@ -389,7 +159,7 @@ static void follow_last(struct tally_stream *s, struct exec *e)
 		tally_waits_begin(s);
 }
 
-static void remember_end(struct tally_stream *s, struct exec *e)
+static void remember_end(struct tally_stream *s, struct tally_exec *e)
 {
 	if (!e->end && TALLY_DRIVER(cuEventCreate)(&e->end, CU_EVENT_DISABLE_TIMING))
 		return;
@@ -399,7 +169,7 @@ static void remember_end(struct tally_stream *s, struct exec *e)
 }
 
 /* Node by node. Its lock is held. */
-static CUresult launch_nodes(struct tally_stream *s, struct exec *e)
+static CUresult launch_nodes(struct tally_stream *s, struct tally_exec *e)
 {
 	CUresult result = CUDA_SUCCESS;
 
@@ -431,13 +201,13 @@ static CUresult launch_whole(struct tally_stream *s, CUgraphExec handle, struct 
 
 /* Whether its launches may be some node by node, and then all have to be in order. While something
  * is captured no launch is guarded, and nothing would be gained. */
-static bool ordered(const struct exec *e)
+static bool ordered(const struct tally_exec *e)
 {
-	return e->context && reads_graphs() && !atomic_load(&tally_process.captures);
+	return e->context && tally_execs_read() && !atomic_load(&tally_process.captures);
 }
 
 /* Behind its last launch, where that has to be seen to; true: node by node. Its lock is held. */
-static bool launch_ordered(struct tally_stream *s, struct exec *e, CUresult *result)
+static bool launch_ordered(struct tally_stream *s, struct tally_exec *e, CUresult *result)
 {
 	if (!ordered(e))
 		return false;
@@ -451,7 +221,7 @@ static bool launch_ordered(struct tally_stream *s, struct exec *e, CUresult *res
 
 CUresult tally_graph_launch(struct tally_stream *s, CUgraphExec handle)
 {
-	struct exec *e = find(handle, true);
+	struct tally_exec *e = tally_exec_find(handle, true);
 	CUresult result;
 	bool nodes;
 
@@ -470,27 +240,13 @@ CUresult tally_graph_launch(struct tally_stream *s, CUgraphExec handle)
 	}
 	if (!result)
 		atomic_store_explicit(&e->accepted, true, memory_order_relaxed);
-	done(e);
+	tally_exec_done(e);
 	return result;
 }
 
 static CUresult give(const struct tally_entry *entry)
 {
 	return cuGraphLaunch(*(const CUgraphExec *)entry->payload, entry->stream->handle);
-}
-
-/* Whether the driver has taken it as it is, and how long a launch of it takes. */
-static bool accepted(CUgraphExec handle, uint64_t *ns)
-{
-	const struct exec *e;
-	bool taken;
-
-	pthread_mutex_lock(&lock);
-	e = *place_of(handle);
-	taken = e && atomic_load_explicit(&e->accepted, memory_order_relaxed);
-	*ns = e ? tally_cost_ns(&e->whole, TALLY_UNIT_NS) : 0;
-	pthread_mutex_unlock(&lock);
-	return taken && !atomic_load(&unseen);
 }
 
 bool tally_graph_ahead(struct tally_stream *s, CUgraphExec handle, CUresult *result)
@@ -502,7 +258,8 @@ bool tally_graph_ahead(struct tally_stream *s, CUgraphExec handle, CUresult *res
 	if (tally_ahead_failed(d, result))
 		return true;
 	/* It follows its own earlier launches, in whatever stream they are. */
-	if (accepted(handle, &ns) && (tally_ahead_busy(d) || tally_ahead_wanted(s, ns, true)))
+	if (tally_exec_accepted(handle, &ns) &&
+	    (tally_ahead_busy(d) || tally_ahead_wanted(s, ns, true)))
 		e = tally_ahead_begin(d, s, sizeof handle);
 	if (!e) {
 		tally_ahead_flush_all();
@@ -514,87 +271,3 @@ bool tally_graph_ahead(struct tally_stream *s, CUgraphExec handle, CUresult *res
 	*result = CUDA_SUCCESS;
 	return true;
 }
-
-/* --- the hooks --- */
-
-#define INSTANTIATE(symbol, parameters, arguments)                                                 \
-	CUresult symbol parameters                                                                 \
-	{                                                                                          \
-		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result = TALLY_REAL(symbol) arguments;                                    \
-                                                                                                   \
-		if (ours && !result)                                                               \
-			instantiated(*phGraphExec, hGraph);                                        \
-		tally_leave();                                                                     \
-		return result;                                                                     \
-	}
-INSTANTIATE(cuGraphInstantiateWithFlags,
-	    (CUgraphExec * phGraphExec, CUgraph hGraph, unsigned long long flags),
-	    (phGraphExec, hGraph, flags))
-INSTANTIATE(cuGraphInstantiateWithParams,
-	    (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
-	    (phGraphExec, hGraph, params))
-INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
-	    (CUgraphExec * phGraphExec, CUgraph hGraph, CUDA_GRAPH_INSTANTIATE_PARAMS *params),
-	    (phGraphExec, hGraph, params))
-
-CUresult cuGraphExecDestroy(CUgraphExec hGraphExec)
-{
-	CUresult result;
-
-	/* First: the handle may be another graph's as soon as it is free. */
-	if (tally_enter() && tally_on()) {
-		tally_ahead_flush_all();
-		destroyed(hGraphExec);
-	}
-	result = TALLY_REAL(cuGraphExecDestroy)(hGraphExec);
-	tally_leave();
-	return result;
-}
-
-#define UPDATE(symbol, parameters, arguments)                                                      \
-	CUresult symbol parameters                                                                 \
-	{                                                                                          \
-		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result;                                                                   \
-                                                                                                   \
-		if (ours)                                                                          \
-			tally_ahead_flush_all();                                                   \
-		result = TALLY_REAL(symbol) arguments;                                             \
-		if (ours && !result)                                                               \
-			updated(hGraphExec, hGraph);                                               \
-		tally_leave();                                                                     \
-		return result;                                                                     \
-	}
-UPDATE(cuGraphExecUpdate,
-       (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
-	CUgraphExecUpdateResult *updateResult_out),
-       (hGraphExec, hGraph, hErrorNode_out, updateResult_out))
-UPDATE(cuGraphExecUpdate_v2,
-       (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo),
-       (hGraphExec, hGraph, resultInfo))
-
-#define CHANGE(flavour, symbol, parameters, arguments)                                             \
-	CUresult symbol parameters                                                                 \
-	{                                                                                          \
-		bool ours = tally_enter() && tally_on();                                           \
-		CUresult result;                                                                   \
-                                                                                                   \
-		if (ours)                                                                          \
-			tally_ahead_flush_all();                                                   \
-		result = TALLY_REAL(symbol) arguments;                                             \
-		if (ours)                                                                          \
-			changed(hGraphExec);                                                       \
-		tally_leave();                                                                     \
-		return result;                                                                     \
-	}
-#define WORK(flavour, symbol, parameters, arguments)
-#define FENCE(flavour, symbol, parameters, arguments)
-#define WORK_AHEAD(flavour, symbol, parameters, arguments)
-#define FENCE_AHEAD(flavour, symbol, parameters, arguments)
-#define DRAIN(flavour, symbol, parameters, arguments)
-#define FLUSH(flavour, symbol, parameters, arguments)
-#define OWN(flavour, symbol, parameters, arguments)
-#define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
-	kind(flavour, base##version, parameters, arguments)
-#include "backends/cuda/interpose/hooks.def"

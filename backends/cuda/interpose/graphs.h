@@ -32,6 +32,8 @@ void tally_graphs_unseen(void);
 /* The context ends, and its executable graphs with it. No lock held. */
 void tally_graphs_forget(CUcontext context);
 
+/* In the child of a fork(2): what the parent knew is forgotten, not freed. No other thread is
+ * there. */
 void tally_graphs_forked(void);
 
 #endif

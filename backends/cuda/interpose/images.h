@@ -42,6 +42,7 @@ void tally_loading_done(struct tally_loading *loading, CUresult result, void *ha
  * loaded (jit_link.c). NULL: not ours. */
 const char *tally_linked_text(const void *image, size_t size);
 
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_links_forked(void);
 
 /* The number of "sm_90": 90; 0 for other targets. */
@@ -79,6 +80,8 @@ void tally_compile_resume(CUcontext ended);
 
 /* Before the driver goes: nothing more is done at all. */
 void tally_compile_leave(void);
+
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_compile_forked(void);
 
 #endif

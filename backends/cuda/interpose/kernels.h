@@ -92,6 +92,15 @@ struct tally_kernel *tally_kernel_of(void *handle);
 /* Remembers that `handle` is kernel `name` of `module`. */
 void tally_kernel_add(void *handle, struct tally_module *module, bool is_kernel, const char *name);
 
+/* The packed parameters that cuLaunchKernel's `extra` (may be NULL) points to, or NULL. */
+static inline const void *tally_packed_parameters(void **extra)
+{
+	for (; extra && extra[0] != CU_LAUNCH_PARAM_END; extra += 2)
+		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
+			return extra[1];
+	return NULL;
+}
+
 /* Whether the kernel has a stoppable form; finds out when first asked. A context is current. */
 bool tally_kernel_stoppable(struct tally_kernel *kernel);
 
@@ -147,6 +156,7 @@ struct tally_gone tally_modules_forget(CUcontext context);
  * records back. Takes the devices' locks. */
 void tally_gone_release(struct tally_gone *gone);
 
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_kernels_forked(void);
 
 #endif

@@ -5,19 +5,11 @@
 #include "backends/cuda/interpose/burst.h"
 #include "backends/cuda/interpose/graphs.h"
 #include "backends/cuda/interpose/guard.h"
+#include "backends/cuda/interpose/kernels.h"
 #include "backends/cuda/interpose/opaque.h"
 #include "backends/cuda/interpose/queue.h"
 #include "backends/cuda/interpose/resolve.h"
 #include "backends/cuda/interpose/waits.h"
-
-/* The packed parameters of cuLaunchKernel's `extra`, or NULL. */
-static const void *packed_of(void **extra)
-{
-	for (; extra && extra[0] != CU_LAUNCH_PARAM_END; extra += 2)
-		if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER)
-			return extra[1];
-	return NULL;
-}
 
 /* The stream's record, or NULL: Tally keeps out. */
 static inline struct tally_stream *enter(CUstream handle, bool per_thread)
@@ -174,7 +166,7 @@ static bool read_attributes(struct way *w, const struct tally_kernel *kernel,
 static bool instead(struct tally_stream *s, CUfunction function, const struct tally_dimensions *at,
 		    struct way *w, CUresult *result)
 {
-	const void *packed = w->parameters ? NULL : packed_of(w->extra);
+	const void *packed = w->parameters ? NULL : tally_packed_parameters(w->extra);
 	struct tally_device *d = s->context->device;
 	struct tally_plan *plan = &w->piece.plan;
 	struct tally_attributes attributes;

@@ -325,6 +325,7 @@ bool tally_stream_captured(CUstream handle);
  * their work is known done. No lock held. */
 void tally_streams_thread_ended(void);
 
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_streams_forked(void);
 
 /* reporting.c: makes the device's report (false out of memory), hands it out, and is told that

@@ -36,6 +36,7 @@ bool tally_waits_event(CUevent event);
  * freed some. No lock held. */
 void tally_waits_allocated(struct tally_stream *stream);
 
+/* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_waits_forked(void);
 
 #endif
