@@ -12,6 +12,7 @@
 #include <llvm-c/Linker.h>
 
 #include "base/buffer.h"
+#include "base/grow.h"
 #include "ir_passes/ir.h"
 
 /* A definition, declaration or variable of a library, or a line that all need (no name). */
@@ -23,7 +24,7 @@ struct item {
 
 struct index {
 	struct item *items;
-	size_t count, room;
+	size_t count;
 	size_t *table, mask;	  /* 1 + place of the item, by its name */
 	size_t *open, open_count; /* wanted, what it names not looked at yet */
 	bool failed;
@@ -74,17 +75,10 @@ static void enter(struct index *x, size_t place)
 
 static void add(struct index *x, struct item item)
 {
-	struct item *more = x->items;
-
-	if (x->count == x->room)
-		more = realloc(x->items, (x->room * 2 + 128) * sizeof *more);
-	if (!more) {
+	if (TALLY_GROW(x->items, x->count))
+		x->items[x->count++] = item;
+	else
 		x->failed = true;
-		return;
-	}
-	x->room = x->count == x->room ? x->room * 2 + 128 : x->room;
-	x->items = more;
-	x->items[x->count++] = item;
 }
 
 /* One thing of the module level that starts at the line `from`; returns where the next one may. */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 /*
- * Room for one more element of `size` bytes behind the `count` that the array at `*place` has; all
- * of them were added with this. False, with the array as it was, when memory runs out. The caller
- * frees the array.
+ * Room for one more element of `size` bytes behind the `count` that the array at `*place` has: all
+ * were added with this, some may have been taken out again. False, with the array as it was, when
+ * memory runs out. The caller frees the array.
  */
 static inline bool tally_grow(void **place, size_t count, size_t size)
 {

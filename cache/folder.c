@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "cache/internal.h"
 
@@ -87,20 +88,14 @@ struct entry {
 
 struct listing {
 	struct entry *entry;
-	size_t count, capacity;
+	size_t count;
 	uint64_t bytes;
 };
 
 static void list_add(struct listing *list, const char *name, const struct statx *info)
 {
-	if (list->count == list->capacity) {
-		size_t capacity = list->capacity ? 2 * list->capacity : 64;
-		struct entry *entry = realloc(list->entry, capacity * sizeof *entry);
-		if (!entry)
-			return;
-		list->entry = entry;
-		list->capacity = capacity;
-	}
+	if (!TALLY_GROW(list->entry, list->count))
+		return;
 	struct entry *e = &list->entry[list->count++];
 	snprintf(e->name, sizeof e->name, "%s", name);
 	/* Blocks, not the length: the limit is about the disk. */

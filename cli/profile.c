@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "cache/cache.h"
@@ -46,15 +47,8 @@ struct options {
 
 static bool append(struct tally_profile_view *view, const struct tally_stored *stored)
 {
-	if (view->count == view->capacity) {
-		size_t capacity = view->capacity ? 2 * view->capacity : 256;
-		struct tally_stored *more = realloc(view->kernels, capacity * sizeof *more);
-
-		if (!more)
-			return false;
-		view->kernels = more;
-		view->capacity = capacity;
-	}
+	if (!TALLY_GROW(view->kernels, view->count))
+		return false;
 	view->kernels[view->count++] = *stored;
 	return true;
 }

@@ -11,7 +11,7 @@ struct tally_profile_view {
 	const char *source; /* the store's folder, or the program */
 	/* Those of one origin stand together, in the order in which they are to be shown. */
 	struct tally_stored *kernels;
-	size_t count, capacity;
+	size_t count;
 	size_t most;	/* shown of each origin; 0: all */
 	char other[64]; /* a device that was not asked for, "" when there is none */
 	const struct tally_report *report; /* of a program; NULL: the store */

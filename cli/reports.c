@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The board and the programs' reports; see reports.h. */
 #include "cli/reports.h"
+#include "base/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,14 +37,8 @@ static bool add(struct tally_reports *rs, const struct tally_slot *slot, unsigne
 	struct tally_attachment attachment;
 	struct tally_reported *r;
 
-	if (rs->count == rs->capacity) {
-		unsigned capacity = rs->capacity ? 2 * rs->capacity : 16;
-		r = realloc(rs->list, capacity * sizeof *r);
-		if (!r)
-			return tally_fail(error, "out of memory");
-		rs->list = r;
-		rs->capacity = capacity;
-	}
+	if (!TALLY_GROW(rs->list, rs->count))
+		return tally_fail(error, "out of memory");
 	r = &rs->list[rs->count];
 	*r = (struct tally_reported){.slot = index,
 				     .generation = generation,

@@ -27,7 +27,7 @@ struct tally_reports {
 	const struct tally_board *board; /* NULL: no daemon runs */
 	struct tally_observer observer;
 	struct tally_reported *list;
-	unsigned count, capacity;
+	unsigned count;
 	uint64_t finished_seen; /* of the board's finished programs */
 };
 

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "base/number.h"
 #include "base/options.h"
 #include "cli/command.h"
@@ -158,12 +159,11 @@ static void begin_in_the_middle(struct recorder *r, const struct tally_reported 
 static bool meet(struct recorder *r, unsigned index, struct tally_error *error)
 {
 	const struct tally_reported *who = &r->reports.list[index];
-	struct reading *d = realloc(r->readings, (index + 1) * sizeof *d);
+	struct reading *d;
 
-	if (!d)
+	if (!TALLY_GROW(r->readings, index))
 		return tally_fail(error, "out of memory");
-	r->readings = d;
-	d += index;
+	d = &r->readings[index];
 	*d = (struct reading){0};
 	r->reading_count = index + 1;
 	if (!who->report)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "cli/kernel_name.h"
 #include "cli/status.h"
 #include "cli/trace.h"
@@ -140,14 +141,9 @@ static struct stream *stream_of(struct writer *w, uint32_t number)
 	/* Each takes some KiB; a program that has so many, or a broken one, gets them in one. */
 	if (w->stream_count == STREAMS)
 		return &w->streams[STREAMS - 1];
-	/* Twice as many at each power of two: only then is there no room left. */
-	if (!(w->stream_count & (w->stream_count - 1))) {
-		s = realloc(w->streams, (w->stream_count ? 2 * w->stream_count : 1) * sizeof *s);
-		if (!s) {
-			w->out->failed = true;
-			return NULL;
-		}
-		w->streams = s;
+	if (!TALLY_GROW(w->streams, w->stream_count)) {
+		w->out->failed = true;
+		return NULL;
 	}
 	s = &w->streams[w->stream_count];
 	memset(s, 0, sizeof *s);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/grow.h"
 #include "conformance/runner.h"
 
 #define COLUMNS 32
@@ -31,11 +32,9 @@ void report(const char *name, const char *column, enum outcome outcome, double s
 	    const char *format, ...)
 {
 	va_list arguments;
-	struct line *more = realloc(lines, (line_count + 1) * sizeof *lines);
 
-	if (!more)
+	if (!TALLY_GROW(lines, line_count))
 		exit(2); /* a test program without memory has nothing to report */
-	lines = more;
 	struct line *l = &lines[line_count++];
 	snprintf(l->name, sizeof l->name, "%s", name);
 	snprintf(l->column, sizeof l->column, "%s", column);

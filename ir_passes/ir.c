@@ -8,36 +8,28 @@
 #include <llvm-c/DebugInfo.h>
 #include <llvm-c/Target.h>
 
+#include "base/grow.h"
 #include "ir_passes/ir.h"
 
-/* Every instruction of a function in order; the caller frees it. */
-static LLVMValueRef *list_instructions(LLVMValueRef function, size_t *count)
+/* Every instruction of a function in order; the caller frees the list, also when memory ran out. */
+static bool list_instructions(LLVMValueRef function, LLVMValueRef **list, size_t *count)
 {
-	size_t capacity = 256;
-	LLVMValueRef *list = malloc(capacity * sizeof *list), *grown;
-
-	*count = 0;
 	TALLY_EACH_BLOCK (function, block) {
 		TALLY_EACH_INSTRUCTION (block, i) {
-			if (list && *count == capacity) {
-				grown = realloc(list, (capacity *= 2) * sizeof *list);
-				if (!grown)
-					free(list);
-				list = grown;
-			}
-			if (list)
-				list[(*count)++] = i;
+			if (!TALLY_GROW(*list, *count))
+				return false;
+			(*list)[(*count)++] = i;
 		}
 	}
-	return list;
+	return true;
 }
 
 bool tally_visit_instructions(LLVMValueRef function, bool (*visit)(LLVMValueRef i, void *data),
 			      void *data)
 {
-	size_t count;
-	LLVMValueRef *list = list_instructions(function, &count);
-	bool ok = list != NULL;
+	LLVMValueRef *list = NULL;
+	size_t count = 0;
+	bool ok = list_instructions(function, &list, &count);
 
 	for (size_t k = 0; ok && k < count; k++)
 		ok = visit(list[k], data);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "frontend/container/reader.h"
 
 uint16_t get16(const uint8_t *p)
@@ -56,7 +57,7 @@ bool reader_add(struct reader *r, const struct view *view, enum tally_image_kind
 		enum compression compression, uint8_t *owned, size_t size)
 {
 	struct tally_images *list = r->images;
-	struct tally_image *grown, *image;
+	struct tally_image *image;
 
 	if (!owned) {
 		size = view->size;
@@ -73,13 +74,11 @@ bool reader_add(struct reader *r, const struct view *view, enum tally_image_kind
 	if (kind == TALLY_IMAGE_PTX || kind == TALLY_IMAGE_IR)
 		while (size && !owned[size - 1])
 			size--;
-	grown = realloc(list->image, (list->count + 1) * sizeof(*grown));
-	if (!grown) {
+	if (!TALLY_GROW(list->image, list->count)) {
 		free(owned);
 		return view_fail(r, view, 0, "out of memory");
 	}
-	list->image = grown;
-	image = &grown[list->count++];
+	image = &list->image[list->count++];
 	if (!r->alternatives)
 		r->module++;
 	*image = (struct tally_image){

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contexts: the primary one and others, the calling thread's stack of them, limits, and the error
- * that stays once a kernel has failed. */
+/* Contexts: the primary one and others, the calling thread's stack of them, and the error that
+ * stays once a kernel has failed. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "backends/cpu/driver/capture.h"
 
@@ -12,15 +11,6 @@ _Thread_local struct driver_thread driver_thread;
 
 static struct context primaries[MOST_DEVICES]; /* by device */
 static struct context *contexts;	       /* all; engine lock */
-
-static const size_t default_limits[LIMITS] = {
-	[CU_LIMIT_STACK_SIZE] = 1024,
-	[CU_LIMIT_PRINTF_FIFO_SIZE] = 1 << 20,
-	[CU_LIMIT_MALLOC_HEAP_SIZE] = 8 << 20,
-	[CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH] = 2,
-	[CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT] = 2048,
-	[CU_LIMIT_MAX_L2_FETCH_GRANULARITY] = 64,
-};
 
 static const struct {
 	enum tally_cpu_fault fault;
@@ -164,7 +154,7 @@ static void reset(struct context *context)
 	context->error = CUDA_SUCCESS;
 	context->id++; /* the per-thread streams of the old one are no more */
 	context->cache_config = CU_FUNC_CACHE_PREFER_NONE;
-	memcpy(context->limits, default_limits, sizeof default_limits);
+	context_default_limits(context);
 	engine_unlock();
 }
 
@@ -185,7 +175,7 @@ static CUresult create(CUcontext *result, unsigned flags, CUdevice device)
 	context->device = device;
 	context->flags = flags;
 	context->retained = 1;
-	memcpy(context->limits, default_limits, sizeof default_limits);
+	context_default_limits(context);
 	engine_lock();
 	/* In steps, because reset() counts on from an id. */
 	context->id = ++ids << 32;
@@ -311,69 +301,6 @@ CUresult cuCtxGetCurrent(CUcontext *pctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
-{
-	struct context *context;
-	CUresult result = context_check(ctx, &context);
-
-	if (!result && !device)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*device = context->device;
-	return result;
-}
-
-CUresult cuCtxGetDevice(CUdevice *device)
-{
-	return cuCtxGetDevice_v2(device, NULL);
-}
-
-CUresult cuCtxGetFlags(unsigned int *flags)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (!result && !flags)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*flags = context->flags;
-	return result;
-}
-
-CUresult cuCtxSetFlags(unsigned int flags)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (!result)
-		context->flags = flags;
-	return result;
-}
-
-CUresult cuCtxGetId(CUcontext ctx, unsigned long long *ctxId)
-{
-	struct context *context;
-	CUresult result = context_check(ctx, &context);
-
-	if (!result && !ctxId)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*ctxId = context->id;
-	return result;
-}
-
-CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
-{
-	struct context *context;
-	CUresult result = context_check(ctx, &context);
-
-	if (!result && !version)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*version = 3020;
-	return result;
-}
-
 CUresult cuCtxSynchronize_v2(CUcontext ctx)
 {
 	struct context *context;
@@ -389,102 +316,6 @@ CUresult cuCtxSynchronize(void)
 	return cuCtxSynchronize_v2(NULL);
 }
 
-CUresult cuCtxSetLimit(CUlimit limit, size_t value)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (result)
-		return result;
-	if ((unsigned)limit >= LIMITS ||
-	    !(default_limits[limit] || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE))
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	engine_lock();
-	context->limits[limit] = value;
-	engine_unlock();
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxGetLimit(size_t *pvalue, CUlimit limit)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (result)
-		return result;
-	if (!pvalue)
-		return CUDA_ERROR_INVALID_VALUE;
-	if ((unsigned)limit >= LIMITS ||
-	    !(default_limits[limit] || limit == CU_LIMIT_PERSISTING_L2_CACHE_SIZE))
-		return CUDA_ERROR_UNSUPPORTED_LIMIT;
-	engine_lock();
-	*pvalue = context->limits[limit];
-	engine_unlock();
-	return CUDA_SUCCESS;
-}
-
-CUresult cuCtxResetPersistingL2Cache(void)
-{
-	struct context *context;
-
-	return context_current(&context, false);
-}
-
-CUresult cuCtxGetCacheConfig(CUfunc_cache *pconfig)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (!result && !pconfig)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*pconfig = context->cache_config;
-	return result;
-}
-
-CUresult cuCtxSetCacheConfig(CUfunc_cache config)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (!result)
-		context->cache_config = config;
-	return result;
-}
-
-CUresult cuCtxGetSharedMemConfig(CUsharedconfig *pConfig)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (!result && !pConfig)
-		result = CUDA_ERROR_INVALID_VALUE;
-	if (!result)
-		*pConfig = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-	return result;
-}
-
-CUresult cuCtxSetSharedMemConfig(CUsharedconfig config)
-{
-	struct context *context;
-
-	return context_current(&context, false);
-}
-
-CUresult cuCtxGetStreamPriorityRange(int *leastPriority, int *greatestPriority)
-{
-	struct context *context;
-	CUresult result = context_current(&context, false);
-
-	if (result)
-		return result;
-	if (leastPriority)
-		*leastPriority = 0;
-	if (greatestPriority)
-		*greatestPriority = 1 - LEVELS;
-	return CUDA_SUCCESS;
-}
-
 CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
 	REQUIRE_INIT();
@@ -495,7 +326,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 	struct context *primary = &primaries[dev];
 	engine_lock();
 	if (!primary->retained++ && !primary->limits[CU_LIMIT_STACK_SIZE])
-		memcpy(primary->limits, default_limits, sizeof default_limits);
+		context_default_limits(primary);
 	primary->magic = CONTEXT_MAGIC;
 	engine_unlock();
 	*pctx = (CUcontext)primary;

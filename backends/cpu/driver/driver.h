@@ -64,6 +64,7 @@ CUresult context_check(CUcontext handle, struct context **context);
 CUresult context_error(const struct context *context); /* sticky error */
 void context_forget_peers(struct context *context);    /* devices.c; engine lock */
 void contexts_start(void);			       /* once, from cuInit */
+void context_default_limits(struct context *context);  /* context_settings.c; engine lock */
 void contexts_each_stream(void (*visit)(struct stream *stream));
 /* Waits for all work of all contexts: before memory or code goes away. */
 void contexts_quiesce(void);

@@ -7,7 +7,6 @@
 
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct engine engine = {
@@ -90,86 +89,6 @@ void engine_unlock(void)
 	if (streams)
 		tally_futex_wake((_Atomic uint32_t *)&streams->completed, INT32_MAX,
 				 TALLY_FUTEX_PRIVATE);
-}
-
-/* How many free operations a thread takes at once. */
-#define OPERATIONS_TAKEN 32
-
-static struct operation *take_operations(void)
-{
-	struct operation *first, *last;
-
-	engine_lock();
-	first = last = engine.free_operations;
-	for (int i = 1; last && last->next && i < OPERATIONS_TAKEN; i++)
-		last = last->next;
-	if (last) {
-		engine.free_operations = last->next;
-		last->next = NULL;
-	}
-	pthread_mutex_unlock(&engine.lock);
-	if (!first && posix_memalign((void **)&first, 64, sizeof *first) == 0)
-		first->next = NULL;
-	return first;
-}
-
-void operations_give_back(struct operation *list)
-{
-	engine_lock();
-	while (list) {
-		struct operation *next = list->next;
-		list->next = engine.free_operations;
-		engine.free_operations = list;
-		list = next;
-	}
-	engine_unlock();
-}
-
-struct operation *operation_new(const struct operation_class *class, size_t bytes)
-{
-	struct driver_thread *thread = &driver_thread;
-	struct operation *operation = thread->operations;
-
-	if (!operation) {
-		driver_thread_register();
-		operation = take_operations();
-		if (!operation)
-			return NULL;
-	}
-	thread->operations = operation->next;
-	memset(operation, 0, offsetof(struct operation, storage));
-	operation->class = class;
-	operation->data = operation->storage;
-	if (bytes > OPERATION_BYTES) {
-		if (posix_memalign(&operation->data, 64, bytes)) {
-			operation->data = operation->storage;
-			operation_free(operation);
-			return NULL;
-		}
-		operation->large = true;
-	}
-	memset(operation->data, 0, bytes);
-	return operation;
-}
-
-/* Lock held. */
-static void recycle(struct operation *operation)
-{
-	if (operation->class->release)
-		operation->class->release(operation);
-	if (operation->large)
-		free(operation->data);
-	if (operation->dependencies != &operation->one)
-		free(operation->dependencies);
-	operation->next = engine.free_operations;
-	engine.free_operations = operation;
-}
-
-void operation_free(struct operation *operation)
-{
-	engine_lock();
-	recycle(operation);
-	engine_unlock();
 }
 
 struct stream *stream_new(struct context *context, unsigned flags, int level)
@@ -274,7 +193,7 @@ void operation_finished(struct operation *operation)
 		waiter = next;
 	}
 	stream_wake(stream);
-	recycle(operation);
+	operation_recycle(operation);
 	if (stream->head)
 		look_at(stream);
 	else

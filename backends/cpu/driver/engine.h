@@ -155,10 +155,12 @@ void engine_start(void);
 void engine_lock(void);
 void engine_unlock(void);
 
-/* An operation with `bytes` of data (zeroed), or NULL. Belongs to the caller until submitted. */
+/* operation.c: an operation with `bytes` of data (zeroed), or NULL. Belongs to the caller until
+ * submitted. */
 struct operation *operation_new(const struct operation_class *class, size_t bytes);
-void operation_free(struct operation *operation);  /* never submitted; takes the lock */
-void operations_give_back(struct operation *list); /* of a thread that ends */
+void operation_free(struct operation *operation);    /* never submitted; takes the lock */
+void operation_recycle(struct operation *operation); /* it is over; lock held */
+void operations_give_back(struct operation *list);   /* of a thread that ends */
 
 /* Has to be called with the lock held; adds what the stream's kind asks for to the dependencies.
  * The stream owns the operation from then on. False when out of memory: the caller still has it. */

@@ -17,7 +17,7 @@ struct graph_node {
 	struct graph *graph;
 	struct work work;
 	struct graph_node **before; /* what it depends on, in the order of the edges */
-	size_t count, capacity;
+	size_t count;
 	const struct graph_node *origin; /* what it is a copy of, or NULL */
 	bool disabled;			 /* of an executable graph: cuGraphNodeSetEnabled */
 	size_t index;			 /* in graph->nodes */
@@ -26,23 +26,34 @@ struct graph_node {
 
 struct graph {
 	struct graph_node **nodes; /* in the order in which they were made */
-	size_t count, capacity;
+	size_t count;
 	struct graph_node *parent; /* the node that it is the child of, or NULL */
 	struct user_reference *objects;
 	struct graph *next_lost; /* capture.c */
 };
 
+/* What a handle of the program means; CUDA_ERROR_INVALID_VALUE: nothing that is alive. */
 CUresult graph_check(CUgraph handle, struct graph **graph);
 CUresult graph_node_check(CUgraphNode handle, struct graph_node **node);
 
+/* NULL out of memory. A copy's nodes remember their origin. Deleting frees the nodes, their work
+ * and child graphs; NULL is nothing. */
 struct graph *graph_new(void);
+struct graph *graph_copy(const struct graph *graph);
 void graph_delete(struct graph *graph);
-struct graph *graph_copy(const struct graph *graph); /* nodes remember their origin */
 
 /* A node that does `work` (which it owns from then on) after `count` others. On failure the caller
  * still has the work. */
 CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *const *before,
 		   size_t count, struct graph_node **node);
+
+/* Removes the node, with its edges, and frees it. */
+void graph_node_delete(struct graph_node *node);
+
+/* `to` depends on `from` from now on; an error where it does already, or both are of different
+ * graphs. And no longer. */
+CUresult graph_connect(struct graph_node *from, struct graph_node *to);
+void graph_disconnect(struct graph_node *from, struct graph_node *to);
 
 /* The node of `graph` or of its children that is a copy of `origin`. */
 struct graph_node *graph_find_copy(const struct graph *graph, const struct graph_node *origin);

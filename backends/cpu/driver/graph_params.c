@@ -1,210 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of each type: from the API's parameters to work and back, for graphs and executable ones.
- */
-#include <assert.h>
-#include <stdlib.h>
+/* Nodes of each type: added, changed, asked about, in graphs and in executable ones. */
 #include <string.h>
 
 #include "backends/cpu/driver/graph.h"
 #include "backends/cpu/driver/graph_exec.h"
-
-/* --- from parameters to work --- */
-
-static CUresult kernel_work(struct work *work, const CUDA_KERNEL_NODE_PARAMS *p)
-{
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	const CUlaunchConfig config = {.gridDimX = p->gridDimX,
-				       .gridDimY = p->gridDimY,
-				       .gridDimZ = p->gridDimZ,
-				       .blockDimX = p->blockDimX,
-				       .blockDimY = p->blockDimY,
-				       .blockDimZ = p->blockDimZ,
-				       .sharedMemBytes = p->sharedMemBytes};
-
-	work->type = CU_GRAPH_NODE_TYPE_KERNEL;
-	return kernel_work_make(&work->kernel, p->func ? (const void *)p->func : p->kern, &config,
-				p->kernelParams, p->extra);
-}
-
-/* The first version lacks the last two members. */
-static CUresult kernel_work_v1(struct work *work, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
-{
-	CUDA_KERNEL_NODE_PARAMS whole = {0};
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	memcpy(&whole, p, sizeof *p);
-	return kernel_work(work, &whole);
-}
-
-static CUresult check_transfer(struct work *work)
-{
-	bool empty;
-
-	transfer_note(&work->transfer);
-	return transfer_check(&work->transfer, &empty);
-}
-
-static CUresult memcpy_work(struct work *work, const CUDA_MEMCPY3D *p)
-{
-	work->type = CU_GRAPH_NODE_TYPE_MEMCPY;
-	CUresult error = copy_node_work(work, p);
-	return error ? error : check_transfer(work);
-}
-
-static CUresult memset_work(struct work *work, const CUDA_MEMSET_NODE_PARAMS *p)
-{
-	if (!p || (p->elementSize != 1 && p->elementSize != 2 && p->elementSize != 4))
-		return CUDA_ERROR_INVALID_VALUE;
-	work->type = CU_GRAPH_NODE_TYPE_MEMSET;
-	work->transfer = (struct transfer){.to = p->dst,
-					   .height = p->height,
-					   .depth = 1,
-					   .to_pitch = p->pitch,
-					   .element = p->elementSize,
-					   .value = p->value};
-	if (__builtin_mul_overflow(p->width, p->elementSize, &work->transfer.width))
-		return CUDA_ERROR_INVALID_VALUE;
-	return check_transfer(work);
-}
-
-static CUresult host_work(struct work *work, const CUDA_HOST_NODE_PARAMS *p)
-{
-	if (!p || !p->fn)
-		return CUDA_ERROR_INVALID_VALUE;
-	work->type = CU_GRAPH_NODE_TYPE_HOST;
-	work->host = *p;
-	return CUDA_SUCCESS;
-}
-
-static CUresult child_work(struct work *work, CUgraph handle)
-{
-	struct graph *graph;
-	CUresult error = graph_check(handle, &graph);
-
-	work->type = CU_GRAPH_NODE_TYPE_GRAPH;
-	if (!error && !(work->child = graph_copy(graph)))
-		error = CUDA_ERROR_OUT_OF_MEMORY;
-	return error;
-}
-
-static CUresult event_work(struct work *work, CUevent handle, CUgraphNodeType type)
-{
-	struct event *event;
-	CUresult error = event_check(handle, &event);
-
-	work->type = type;
-	work->event = event;
-	if (!error)
-		event_hold(event);
-	return error;
-}
-
-static CUresult record_work(struct work *work, CUevent handle)
-{
-	return event_work(work, handle, CU_GRAPH_NODE_TYPE_EVENT_RECORD);
-}
-
-static CUresult wait_work(struct work *work, CUevent handle)
-{
-	return event_work(work, handle, CU_GRAPH_NODE_TYPE_WAIT_EVENT);
-}
-
-static CUresult values_work(struct work *work, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
-{
-	CUresult error =
-		p ? values_check(p->count, p->paramArray, p->flags) : CUDA_ERROR_INVALID_VALUE;
-
-	if (error)
-		return error;
-	work->type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
-	work->values.count = p->count;
-	work->values.list = malloc(p->count * sizeof *p->paramArray);
-	if (!work->values.list)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(work->values.list, p->paramArray, p->count * sizeof *p->paramArray);
-	return CUDA_SUCCESS;
-}
-
-static CUresult alloc_work(struct work *work, CUDA_MEM_ALLOC_NODE_PARAMS *p)
-{
-	if (!p || p->poolProps.allocType != CU_MEM_ALLOCATION_TYPE_PINNED ||
-	    p->poolProps.handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-		return CUDA_ERROR_INVALID_VALUE;
-	work->type = CU_GRAPH_NODE_TYPE_MEM_ALLOC;
-	CUresult error = graph_memory_make(&work->memory, p);
-	if (!error)
-		p->dptr = work->memory->address;
-	return error;
-}
-
-static CUresult free_work(struct work *work, CUdeviceptr address)
-{
-	struct region region;
-
-	if (!memory_find(address, &region) || region.base != address)
-		return CUDA_ERROR_INVALID_VALUE;
-	work->type = CU_GRAPH_NODE_TYPE_MEM_FREE;
-	work->freed = address;
-	return CUDA_SUCCESS;
-}
-
-static CUresult any_work(struct work *work, CUgraphNodeParams *p)
-{
-	static atomic_bool said;
-
-	if (!p)
-		return CUDA_ERROR_INVALID_VALUE;
-	switch (p->type) {
-	case CU_GRAPH_NODE_TYPE_KERNEL: {
-		CUDA_KERNEL_NODE_PARAMS kernel; /* the third version has the second's layout */
-
-		static_assert(sizeof kernel == sizeof p->kernel, "kernel nodes");
-		memcpy(&kernel, &p->kernel, sizeof kernel);
-		return kernel_work(work, &kernel);
-	}
-	case CU_GRAPH_NODE_TYPE_MEMCPY:
-		return memcpy_work(work, &p->memcpy.copyParams);
-	case CU_GRAPH_NODE_TYPE_MEMSET: {
-		const CUDA_MEMSET_NODE_PARAMS_v2 *m = &p->memset;
-
-		return memset_work(work,
-				   &(CUDA_MEMSET_NODE_PARAMS){m->dst, m->pitch, m->value,
-							      m->elementSize, m->width, m->height});
-	}
-	case CU_GRAPH_NODE_TYPE_HOST:
-		return host_work(work, &(CUDA_HOST_NODE_PARAMS){p->host.fn, p->host.userData});
-	case CU_GRAPH_NODE_TYPE_GRAPH:
-		return child_work(work, p->graph.graph);
-	case CU_GRAPH_NODE_TYPE_EMPTY:
-		work->type = p->type;
-		return CUDA_SUCCESS;
-	case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
-		return wait_work(work, p->eventWait.event);
-	case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
-		return record_work(work, p->eventRecord.event);
-	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		return values_work(work, &(CUDA_BATCH_MEM_OP_NODE_PARAMS){
-						 p->memOp.ctx, p->memOp.count, p->memOp.paramArray,
-						 p->memOp.flags});
-	case CU_GRAPH_NODE_TYPE_MEM_ALLOC: {
-		CUDA_MEM_ALLOC_NODE_PARAMS alloc = {
-			.poolProps = p->alloc.poolProps,
-			.bytesize = p->alloc.bytesize,
-		};
-		CUresult error = alloc_work(work, &alloc);
-
-		p->alloc.dptr = alloc.dptr;
-		return error;
-	}
-	case CU_GRAPH_NODE_TYPE_MEM_FREE:
-		return free_work(work, p->free.dptr);
-	default:
-		return driver_unsupported("conditional and external semaphore nodes of a graph",
-					  &said);
-	}
-}
+#include "backends/cpu/driver/node_work.h"
 
 /* --- into graphs --- */
 
@@ -365,41 +165,43 @@ static CUresult get(CUgraphNode handle, CUgraphNodeType type, const void *result
 #define SET_EXEC_IN_CONTEXT(symbol, parameter, make)                                               \
 	SET_EXEC_OF(symbol, BOTH(parameter, CUcontext ctx), ctx, make)
 
-ADD(cuGraphAddKernelNode_v2, const CUDA_KERNEL_NODE_PARAMS *p, kernel_work(&work, p))
-SET(cuGraphKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS *p, kernel_work(&work, p))
-SET_EXEC(cuGraphExecKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS *p, kernel_work(&work, p))
-ADD(cuGraphAddKernelNode, const CUDA_KERNEL_NODE_PARAMS_v1 *p, kernel_work_v1(&work, p))
-SET(cuGraphKernelNodeSetParams, const CUDA_KERNEL_NODE_PARAMS_v1 *p, kernel_work_v1(&work, p))
+ADD(cuGraphAddKernelNode_v2, const CUDA_KERNEL_NODE_PARAMS *p, work_of_kernel(&work, p))
+SET(cuGraphKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS *p, work_of_kernel(&work, p))
+SET_EXEC(cuGraphExecKernelNodeSetParams_v2, const CUDA_KERNEL_NODE_PARAMS *p,
+	 work_of_kernel(&work, p))
+ADD(cuGraphAddKernelNode, const CUDA_KERNEL_NODE_PARAMS_v1 *p, work_of_kernel_v1(&work, p))
+SET(cuGraphKernelNodeSetParams, const CUDA_KERNEL_NODE_PARAMS_v1 *p, work_of_kernel_v1(&work, p))
 SET_EXEC(cuGraphExecKernelNodeSetParams, const CUDA_KERNEL_NODE_PARAMS_v1 *p,
-	 kernel_work_v1(&work, p))
-ADD_IN_CONTEXT(cuGraphAddMemcpyNode, const CUDA_MEMCPY3D *p, memcpy_work(&work, p))
-SET(cuGraphMemcpyNodeSetParams, const CUDA_MEMCPY3D *p, memcpy_work(&work, p))
-SET_EXEC_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, const CUDA_MEMCPY3D *p, memcpy_work(&work, p))
-ADD_IN_CONTEXT(cuGraphAddMemsetNode, const CUDA_MEMSET_NODE_PARAMS *p, memset_work(&work, p))
-SET(cuGraphMemsetNodeSetParams, const CUDA_MEMSET_NODE_PARAMS *p, memset_work(&work, p))
+	 work_of_kernel_v1(&work, p))
+ADD_IN_CONTEXT(cuGraphAddMemcpyNode, const CUDA_MEMCPY3D *p, work_of_memcpy(&work, p))
+SET(cuGraphMemcpyNodeSetParams, const CUDA_MEMCPY3D *p, work_of_memcpy(&work, p))
+SET_EXEC_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, const CUDA_MEMCPY3D *p,
+		    work_of_memcpy(&work, p))
+ADD_IN_CONTEXT(cuGraphAddMemsetNode, const CUDA_MEMSET_NODE_PARAMS *p, work_of_memset(&work, p))
+SET(cuGraphMemsetNodeSetParams, const CUDA_MEMSET_NODE_PARAMS *p, work_of_memset(&work, p))
 SET_EXEC_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, const CUDA_MEMSET_NODE_PARAMS *p,
-		    memset_work(&work, p))
-ADD(cuGraphAddHostNode, const CUDA_HOST_NODE_PARAMS *p, host_work(&work, p))
-SET(cuGraphHostNodeSetParams, const CUDA_HOST_NODE_PARAMS *p, host_work(&work, p))
-SET_EXEC(cuGraphExecHostNodeSetParams, const CUDA_HOST_NODE_PARAMS *p, host_work(&work, p))
-ADD(cuGraphAddChildGraphNode, CUgraph childGraph, child_work(&work, childGraph))
-SET_EXEC(cuGraphExecChildGraphNodeSetParams, CUgraph childGraph, child_work(&work, childGraph))
-ADD(cuGraphAddEventRecordNode, CUevent event, record_work(&work, event))
-SET(cuGraphEventRecordNodeSetEvent, CUevent event, record_work(&work, event))
-SET_EXEC(cuGraphExecEventRecordNodeSetEvent, CUevent event, record_work(&work, event))
-ADD(cuGraphAddEventWaitNode, CUevent event, wait_work(&work, event))
-SET(cuGraphEventWaitNodeSetEvent, CUevent event, wait_work(&work, event))
-SET_EXEC(cuGraphExecEventWaitNodeSetEvent, CUevent event, wait_work(&work, event))
+		    work_of_memset(&work, p))
+ADD(cuGraphAddHostNode, const CUDA_HOST_NODE_PARAMS *p, work_of_host(&work, p))
+SET(cuGraphHostNodeSetParams, const CUDA_HOST_NODE_PARAMS *p, work_of_host(&work, p))
+SET_EXEC(cuGraphExecHostNodeSetParams, const CUDA_HOST_NODE_PARAMS *p, work_of_host(&work, p))
+ADD(cuGraphAddChildGraphNode, CUgraph childGraph, work_of_child(&work, childGraph))
+SET_EXEC(cuGraphExecChildGraphNodeSetParams, CUgraph childGraph, work_of_child(&work, childGraph))
+ADD(cuGraphAddEventRecordNode, CUevent event, work_of_record(&work, event))
+SET(cuGraphEventRecordNodeSetEvent, CUevent event, work_of_record(&work, event))
+SET_EXEC(cuGraphExecEventRecordNodeSetEvent, CUevent event, work_of_record(&work, event))
+ADD(cuGraphAddEventWaitNode, CUevent event, work_of_wait(&work, event))
+SET(cuGraphEventWaitNodeSetEvent, CUevent event, work_of_wait(&work, event))
+SET_EXEC(cuGraphExecEventWaitNodeSetEvent, CUevent event, work_of_wait(&work, event))
 ADD_OF(cuGraphAddBatchMemOpNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, p ? p->ctx : NULL,
-       values_work(&work, p))
+       work_of_values(&work, p))
 SET_OF(cuGraphBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p, p ? p->ctx : NULL,
-       values_work(&work, p))
+       work_of_values(&work, p))
 SET_EXEC_OF(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS *p,
-	    p ? p->ctx : NULL, values_work(&work, p))
-ADD(cuGraphAddMemAllocNode, CUDA_MEM_ALLOC_NODE_PARAMS *p, alloc_work(&work, p))
-ADD(cuGraphAddMemFreeNode, CUdeviceptr dptr, free_work(&work, dptr))
-SET_OF(cuGraphNodeSetParams, CUgraphNodeParams *p, context_of(p), any_work(&work, p))
-SET_EXEC_OF(cuGraphExecNodeSetParams, CUgraphNodeParams *p, context_of(p), any_work(&work, p))
+	    p ? p->ctx : NULL, work_of_values(&work, p))
+ADD(cuGraphAddMemAllocNode, CUDA_MEM_ALLOC_NODE_PARAMS *p, work_of_alloc(&work, p))
+ADD(cuGraphAddMemFreeNode, CUdeviceptr dptr, work_of_free(&work, dptr))
+SET_OF(cuGraphNodeSetParams, CUgraphNodeParams *p, context_of(p), work_of_any(&work, p))
+SET_EXEC_OF(cuGraphExecNodeSetParams, CUgraphNodeParams *p, context_of(p), work_of_any(&work, p))
 
 CUresult cuGraphAddEmptyNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 			     const CUgraphNode *dependencies, size_t numDependencies)
@@ -413,7 +215,7 @@ CUresult cuGraphAddNode(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphN
 			size_t numDependencies, CUgraphNodeParams *nodeParams)
 {
 	struct work work = {0};
-	CUresult error = any_work(&work, nodeParams);
+	CUresult error = work_of_any(&work, nodeParams);
 
 	error = add(phGraphNode, hGraph, dependencies, numDependencies, &work,
 		    context_of(nodeParams), error);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "backends/cpu/lower/internal.h"
+#include "base/grow.h"
 #include "ir_passes/reach.h"
 
 /* Whether `function` can come to call itself through direct calls. */
@@ -15,7 +16,7 @@ static bool is_recursive(LLVMValueRef function)
 {
 	struct tally_set seen = {0};
 	LLVMValueRef *stack = NULL;
-	size_t depth = 0, room = 0;
+	size_t depth = 0;
 	bool recursive = false;
 
 	for (LLVMValueRef at = function; at && !recursive; at = depth ? stack[--depth] : NULL) {
@@ -28,16 +29,8 @@ static bool is_recursive(LLVMValueRef function)
 				recursive |= callee == function;
 				if (!tally_set_add(&seen, callee))
 					continue;
-				if (depth == room) {
-					LLVMValueRef *more =
-						realloc(stack, (room + 64) * sizeof *stack);
-
-					if (!more)
-						continue;
-					stack = more;
-					room += 64;
-				}
-				stack[depth++] = callee;
+				if (TALLY_GROW(stack, depth))
+					stack[depth++] = callee;
 			}
 	}
 	free(stack);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "backends/cpu/lower/internal.h"
+#include "base/grow.h"
 
 enum { MOST_STEPS = 12 };
 
@@ -151,13 +152,11 @@ static bool add_slot(struct context *c, LLVMValueRef variable, LLVMTypeRef type,
 {
 	struct cpu_context_layout *layout = c->layout;
 	LLVMTargetDataRef data = LLVMGetModuleDataLayout(c->l->module);
-	struct cpu_slot *more, slot = {variable, type, once, own, 0, 0};
+	struct cpu_slot slot = {variable, type, once, own, 0, 0};
 	uint64_t align = LLVMABIAlignmentOfType(data, type);
 
-	more = realloc(layout->slots, (layout->count + 1) * sizeof *more);
-	if (!more)
+	if (!TALLY_GROW(layout->slots, layout->count))
 		return false;
-	layout->slots = more;
 	if (own && LLVMGetAlignment(variable) > align)
 		align = LLVMGetAlignment(variable);
 	slot.bytes = (LLVMABISizeOfType(data, type) + align - 1) / align * align;

@@ -246,7 +246,8 @@ enum tally_reason tally_kernel_barred(const struct tally_kernel *k)
 {
 	int state = atomic_load_explicit(&k->state, memory_order_acquire);
 
-	return state == TALLY_FORM_UNKNOWN ? TALLY_WHY_COMPILING : (enum tally_reason)atomic_load(&k->barred);
+	return state == TALLY_FORM_UNKNOWN ? TALLY_WHY_COMPILING
+					   : (enum tally_reason)atomic_load(&k->barred);
 }
 
 /* Allows the variant what the program allowed the kernel; false where that is not `least`. */

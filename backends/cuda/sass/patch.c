@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/sass/kernel.h"
+#include "base/grow.h"
 
 const char *tally_sass_reason_text(enum tally_sass_reason reason)
 {
@@ -88,16 +89,8 @@ static bool check_image(const struct sass_image *image, const char *target,
 static bool report_add(struct tally_sass_report *report, const char *name,
 		       enum tally_sass_reason reason, struct tally_error *error)
 {
-	/* Grows when the count is a power of two. */
-	if (!(report->count & (report->count - 1))) {
-		size_t room = report->count ? 2 * report->count : 1;
-		struct tally_sass_kernel *grown =
-			realloc(report->kernel, room * sizeof *report->kernel);
-
-		if (!grown)
-			return tally_fail(error, "out of memory");
-		report->kernel = grown;
-	}
+	if (!TALLY_GROW(report->kernel, report->count))
+		return tally_fail(error, "out of memory");
 	report->kernel[report->count++] = (struct tally_sass_kernel){name, reason};
 	report->patched += reason == TALLY_SASS_PATCHED;
 	return true;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/grow.h"
 #include "frontend/ptx/ptx.h"
 
 enum { MAX_TEXT = 8192, MAX_TYPES = 6, MAX_REGISTERS = 256 };
@@ -54,14 +55,8 @@ static bool add(struct forms *forms, const char *text, unsigned line, const char
 {
 	struct form *f;
 
-	if (forms->count == forms->capacity) {
-		size_t more = forms->capacity ? forms->capacity * 2 : 1024;
-		f = realloc(forms->form, more * sizeof *f);
-		if (!f)
-			return false;
-		forms->form = f;
-		forms->capacity = more;
-	}
+	if (!TALLY_GROW(forms->form, forms->count))
+		return false;
 	f = &forms->form[forms->count];
 	memset(f, 0, sizeof *f);
 	f->text = strdup(text);

@@ -24,7 +24,7 @@ struct form {
 
 struct forms {
 	struct form *form;
-	size_t count, capacity;
+	size_t count;
 };
 
 /* Reads the list and expands every pattern. False with a message on stderr. Free with forms_free.
