@@ -23,6 +23,11 @@ uint64_t tally_hash_64(const void *data, size_t size)
 	return XXH3_64bits(data, size);
 }
 
+uint64_t tally_hash_64_on(uint64_t hash, const void *data, size_t size)
+{
+	return XXH3_64bits_withSeed(data, size, hash);
+}
+
 struct tally_hash tally_hash_extend(struct tally_hash hash, const char *text)
 {
 	XXH128_hash_t seed = XXH3_128bits(hash.hex, sizeof hash.hex - 1);

@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/memory_file.h"
 #include "cache/internal.h"
 
 /* Longer than a worker may take: a holder of the lock that is still there after this is stuck. */
@@ -99,7 +97,7 @@ static bool usable_folder(char folder[PATH_MAX])
  * application forked at the wrong moment, and then nobody would ever wake us. Returns the lock's
  * descriptor, or -1 (result there, no lock to be had, patience over).
  */
-static int take_lock(const char *lock_path, const char *result, bool *there)
+static int take_lock(const char *lock_path, const char *result, struct tally_hash key, bool *there)
 {
 	uint64_t end = tally_now() + LOCK_PATIENCE_NS;
 	struct timespec pause = {.tv_nsec = 1000000};
@@ -108,7 +106,7 @@ static int take_lock(const char *lock_path, const char *result, bool *there)
 	while (fd >= 0) {
 		bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 		int why = errno;
-		*there = tally_cache_touch(result);
+		*there = tally_cache_take(result, key);
 		if (locked)
 			return fd;
 		if (*there || why != EWOULDBLOCK || tally_now() > end)
@@ -133,30 +131,6 @@ static void release_lock(int fd, const char *lock_path)
 	close(fd);
 }
 
-/* Copies the memory file `from` to `path` by way of a temporary name. */
-static bool keep(int from, const char *path)
-{
-	char temporary[PATH_MAX + 64];
-	static _Atomic unsigned serial;
-	off_t size = lseek(from, 0, SEEK_END), offset = 0;
-
-	if (!tally_within_file_limit((uint64_t)size))
-		return false;
-	snprintf(temporary, sizeof temporary, "%s.%d.%u.tmp", path, (int)getpid(), serial++);
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return false;
-	bool ok = true;
-	while (ok && offset < size) {
-		ssize_t n = sendfile(fd, from, &offset, (size_t)(size - offset));
-		ok = n > 0 || (n < 0 && errno == EINTR);
-	}
-	ok = close(fd) == 0 && ok && rename(temporary, path) == 0;
-	if (!ok)
-		unlink(temporary);
-	return ok;
-}
-
 /* Compiles, and keeps the result in `folder` (NULL: there is none) or in memory. */
 static bool make(const char *lower, const struct tally_cache_request *request,
 		 struct tally_hash key, const char *folder, const char *name, char path[PATH_MAX],
@@ -177,7 +151,7 @@ static bool make(const char *lower, const struct tally_cache_request *request,
 		return tally_fail_at(error, why.file[0] ? why.file : NULL, why.line, why.column,
 				     "%s", why.message);
 	}
-	if (folder && keep(fd, path)) {
+	if (folder && tally_cache_keep(fd, path, key)) {
 		close(fd);
 		tally_cache_evict(folder, name);
 		return true;
@@ -218,7 +192,8 @@ static enum tally_cache_answer locate(const struct tally_cache_request *request,
 			 snprintf(path, PATH_MAX, "%s/%s", place->folder, place->name) < PATH_MAX &&
 			 snprintf(place->lock, PATH_MAX, "%s/%s.lock", place->folder,
 				  place->key.hex) < PATH_MAX;
-	return place->on_disk && tally_cache_touch(path) ? TALLY_CACHE_FOUND : TALLY_CACHE_MISSING;
+	return place->on_disk && tally_cache_take(path, place->key) ? TALLY_CACHE_FOUND
+								    : TALLY_CACHE_MISSING;
 }
 
 enum tally_cache_answer tally_cache_find(const struct tally_cache_request *request,
@@ -240,7 +215,7 @@ bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_M
 	if (!place.on_disk)
 		return make(place.lower, request, place.key, NULL, place.name, path, error);
 	bool there = false;
-	int lock = take_lock(place.lock, path, &there);
+	int lock = take_lock(place.lock, path, place.key, &there);
 	if (!there) {
 		/* Another thread of ours may have been refused, or kept it in memory, meanwhile. */
 		answer = recall(place.key, path, error);

@@ -28,12 +28,14 @@ struct tally_cache_request {
  * Finds or makes the file for `request` and stores its path (a file that stays readable once
  * opened, even if the cache is cleared meanwhile). Safe with any number of processes and threads:
  * the same request compiles once per host as a rule (a lock file; when the holder dies another
- * takes over). Negative results are remembered for the process's life, so that a kernel that cannot
- * be compiled costs one attempt. False with tally-lower's own message when it refused, or with the
- * reason when it could not be run. When the disk is full or the folder cannot be written the result
- * lives in a memory file of this process (a path under /proc/self/fd). The worker is a child that
- * the application cannot see (no SIGCHLD, not reaped by waitpid(-1)), with LD_PRELOAD unset and a
- * time limit ($TALLY_LOWER_TIMEOUT seconds, default 120).
+ * takes over). What is on disk is read and compared with the sum in its last line, which is a
+ * comment in text and behind the end of an ELF file; what is damaged is made again. Negative
+ * results are remembered for the process's life, so that a kernel that cannot be compiled costs one
+ * attempt. False with tally-lower's own message when it refused, or with the reason when it could
+ * not be run. When the disk is full or the folder cannot be written the result lives in a memory
+ * file of this process (a path under /proc/self/fd). The worker is a child that the application
+ * cannot see (no SIGCHLD, not reaped by waitpid(-1)), with LD_PRELOAD unset and a time limit
+ * ($TALLY_LOWER_TIMEOUT seconds, default 120).
  */
 bool tally_cache_get(const struct tally_cache_request *request, char path[PATH_MAX],
 		     struct tally_error *error);

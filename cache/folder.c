@@ -55,17 +55,6 @@ static bool read_limit(uint64_t *bytes, struct tally_error *error)
 			  text, MOST_MIB);
 }
 
-bool tally_cache_touch(const char *path)
-{
-	struct statx info;
-
-	/* A machine that lost its power may have kept a name and nothing behind it; and to read
-	 * what is no file may take for ever. */
-	return !statx(AT_FDCWD, path, 0, STATX_TYPE | STATX_SIZE, &info) &&
-	       S_ISREG(info.stx_mode) && info.stx_size &&
-	       (utimensat(AT_FDCWD, path, NULL, 0) == 0 || access(path, R_OK) == 0);
-}
-
 enum kind { OTHER, RESULT, LOCK, TEMPORARY };
 
 /* Files of ours are 32 hex digits and an extension: whatever else a user keeps there is not

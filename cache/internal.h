@@ -20,8 +20,15 @@ const char *tally_cache_extension(const struct tally_cache_request *request);
  * until the cache is within its limit, but never `keep`. */
 void tally_cache_evict(const char *folder, const char *keep);
 
-/* Marks a result as used now; false when it is not there, or is no file with something in it. */
-bool tally_cache_touch(const char *path);
+/*
+ * kept.c: whether the result of `key` is at `path`, whole, as it was written; marks it as used now.
+ * Reads all of it, which costs a small part of what loading it does.
+ */
+bool tally_cache_take(const char *path, struct tally_hash key);
+
+/* Puts the memory file `from` there by way of a temporary name, over whatever file is there.
+ * False: it could not be kept, and nothing is left behind. */
+bool tally_cache_keep(int from, const char *path, struct tally_hash key);
 
 /* worker.c: how a tally-lower ended. */
 enum tally_worker_end {

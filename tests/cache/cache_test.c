@@ -84,19 +84,30 @@ static void open_gate(void)
 	assert_true(tally_file_write(gate, "", 0, &error));
 }
 
-/* Asks for `text` and returns whether the answer is the fake compiler's output for it. */
-static bool get(const char *text, char path[PATH_MAX], struct tally_error *error)
+/* Asks for a request whose image is text, and returns whether the answer is the fake compiler's
+ * output for it, with nothing behind it but, in a file, a line that is a comment. */
+static bool get_this(const struct tally_cache_request *request, char path[PATH_MAX],
+		     struct tally_error *error)
 {
-	struct tally_cache_request request = {text, strlen(text), "sm_90", "none"};
 	struct tally_buffer file = {0};
 	char expected[8192];
+	size_t length;
 
-	if (!tally_cache_get(&request, path, error))
+	if (!tally_cache_get(request, path, error))
 		return false;
-	snprintf(expected, sizeof expected, "code:%s", text);
-	bool same = tally_file_read(path, &file, error) && !strcmp(file.data, expected);
+	length = (size_t)snprintf(expected, sizeof expected, "code:%.*s", (int)request->size,
+				  (const char *)request->image);
+	bool same = tally_file_read(path, &file, error) && file.size >= length &&
+		    !memcmp(file.data, expected, length) &&
+		    (file.size == length || !strncmp(file.data + length, "\n// ", 4));
 	tally_buffer_free(&file);
 	return same;
+}
+
+static bool get(const char *text, char path[PATH_MAX], struct tally_error *error)
+{
+	return get_this(&(struct tally_cache_request){text, strlen(text), "sm_90", "none"}, path,
+			error);
 }
 
 static void second_request_costs_nothing(void **state)
@@ -372,6 +383,90 @@ static void what_is_no_result_is_made_again(void **state)
 	assert_int_equal(rmdir(path), 0);
 }
 
+static void damage(const char *path, size_t at, const char *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(pwrite(fd, bytes, size, (off_t)at), size);
+	close(fd);
+}
+
+/* Whatever kind of code it is: one bit anywhere, an end that is missing, more than there was, the
+ * contents of another file. */
+static void what_is_damaged_is_made_again(void **state)
+{
+	static const struct tally_cache_request kinds[] = {
+		{"text", 4, "sm_90", "none"},
+		{"text", 4, "x86-64", "none"},
+		{"text", 4, "gfx90a", "slice,guard"},
+		{"text", 4, "sm_90", TALLY_CACHE_OPAQUE},
+	};
+	char path[PATH_MAX], other[PATH_MAX], command[2 * PATH_MAX + 8];
+	struct tally_error error = {0};
+	unsigned made = 0;
+
+	assert_true(get("other", other, &error));
+	made++;
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+		struct tally_buffer whole = {0};
+		assert_true(get_this(&kinds[k], path, &error));
+		made++;
+		assert_true(tally_file_read(path, &whole, &error));
+		for (size_t at = 0; at < whole.size; at++) {
+			char bit = (char)(whole.data[at] ^ (1 << at % 8));
+			damage(path, at, &bit, 1);
+			assert_int_equal(tally_cache_find(&kinds[k], command, &error),
+					 TALLY_CACHE_MISSING);
+			if (at % 8)
+				damage(path, at, &whole.data[at], 1);
+			else
+				made++;
+			assert_true(get_this(&kinds[k], path, &error));
+			assert_int_equal(lines_of_log(), made);
+		}
+		assert_int_equal(truncate(path, (off_t)whole.size - 1), 0);
+		assert_true(get_this(&kinds[k], path, &error));
+		damage(path, whole.size, "x", 1);
+		assert_true(get_this(&kinds[k], path, &error));
+		snprintf(command, sizeof command, "cp %s %s", other, path);
+		assert_int_equal(system(command), 0);
+		assert_true(get_this(&kinds[k], path, &error));
+		made += 3;
+		assert_int_equal(lines_of_log(), made);
+		tally_buffer_free(&whole);
+	}
+	struct tally_cache_status status;
+	assert_true(tally_cache_status(&status, &error));
+	assert_int_equal(status.files, 5);
+}
+
+/* Who waits for somebody that makes it again does not take what lies there meanwhile. */
+static void what_is_damaged_is_waited_for(void **state)
+{
+	char path[PATH_MAX];
+	struct tally_error error = {0};
+	pid_t child[2];
+
+	assert_true(get("waited for", path, &error));
+	damage(path, 3, "?", 1);
+	setenv("FAKE_GATE", gate, 1);
+	for (int i = 0; i < 2; i++) {
+		child[i] = fork();
+		if (!child[i])
+			_exit(get("waited for", path, &error) ? 0 : 1);
+		wait_started(2);
+	}
+	pause_ms(100);
+	open_gate();
+	for (int i = 0; i < 2; i++) {
+		int status;
+		assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(lines_of_log(), 2);
+}
+
 static void full_disk_is_no_failure(void **state)
 {
 	char path[PATH_MAX], *text = malloc(6001);
@@ -517,7 +612,10 @@ static void worker_starts_clean(void **state)
 	assert_true(tally_file_read(path, &file, &error));
 	/* ls sees its three and the folder; `trap` prints what was ignored at the start: nothing.
 	 */
-	assert_string_equal(file.data, "4\npreload=\n");
+	static const char expected[] = "4\npreload=\n";
+	assert_true(file.size >= strlen(expected));
+	assert_memory_equal(file.data, expected, strlen(expected));
+	assert_null(strstr(file.data, "trap"));
 	tally_buffer_free(&file);
 }
 
@@ -539,6 +637,8 @@ int main(void)
 		TEST(folder_is_found_without_a_home),
 		TEST(file_size_limit_is_no_failure),
 		TEST(what_is_no_result_is_made_again),
+		TEST(what_is_damaged_is_made_again),
+		TEST(what_is_damaged_is_waited_for),
 		TEST(full_disk_is_no_failure),
 		TEST(least_recently_used_goes_first),
 		TEST(clear_while_in_use),

@@ -2,8 +2,13 @@
 /* From PTX text to results: driver, code cache, tally-lower and executor together. */
 #include "driver_tests.h"
 
+#include <fcntl.h>
+#include <glob.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+static char folder[] = "/tmp/tally-compiled-XXXXXX";
 
 static const char source[] = ".version 8.0\n"
 			     ".target sm_80\n"
@@ -79,7 +84,36 @@ static void wrong_ptx_is_told_with_its_line(void **state)
 	assert_non_null(strstr(log, "frobnicate"));
 }
 
-static char folder[] = "/tmp/tally-compiled-XXXXXX";
+/* What a failing disk or a crash of the machine left of the compiled kernels: whatever it is, the
+ * program gets its kernels, and so does the next one. */
+static void damaged_files_of_the_cache_are_made_again(void **state)
+{
+	char pattern[64], before[4096], after[4096];
+	glob_t files;
+	struct stat info;
+
+	snprintf(pattern, sizeof pattern, "%s/*.so", folder);
+	for (int part = 0; part < 8; part++) {
+		assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+		assert_int_equal(files.gl_pathc, 1);
+		int fd = open(files.gl_pathv[0], O_RDWR);
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &info), 0);
+		off_t at = info.st_size / 8 * part;
+		ssize_t n = pread(fd, before, sizeof before, at);
+		assert_true(n > 0);
+		for (ssize_t i = 0; i < n; i++)
+			after[i] = (char)(before[i] ^ 0x5a);
+		assert_int_equal(pwrite(fd, after, (size_t)n, at), n);
+		close(fd);
+		ptx_text_runs(state);
+		fd = open(files.gl_pathv[0], O_RDONLY);
+		assert_int_equal(pread(fd, after, sizeof after, at), n);
+		assert_memory_equal(after, before, n);
+		close(fd);
+		globfree(&files);
+	}
+}
 
 static int remove_folder(void **state)
 {
@@ -94,6 +128,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ptx_text_runs),
+		cmocka_unit_test(damaged_files_of_the_cache_are_made_again),
 		cmocka_unit_test(wrong_ptx_is_told_with_its_line),
 	};
 
