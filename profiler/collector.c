@@ -3,7 +3,6 @@
 #include "profiler/collector.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
+#include "profiler/offers.h"
 #include "profiler/report.h"
 #include "profiler/store.h"
 
@@ -23,7 +22,6 @@
 #define FIRST_WAIT_NS                                                                              \
 	100000000ll /* a program that joins waits so long for the store to be read                 \
 		     */
-#define OFFERS 8    /* devices, drivers and compilers that are kept ready */
 
 /* A report that is followed. The thread's alone once it is in the list, but for `left`. */
 struct followed {
@@ -37,18 +35,12 @@ struct followed {
 	uint64_t written[TALLY_REPORT_ROWS]; /* tally_report_changes() of what the store has */
 };
 
-/* What is ready to be handed to a program. */
-struct offer {
-	struct tally_origin origin;
-	int fd;
-	uint64_t size; /* 0: this place is free */
-};
-
 struct tally_collector {
 	char folder[PATH_MAX];
 	void (*log)(const char *line);
 	struct tally_store *store; /* the thread's; NULL: none, or given up */
 	bool complained;
+	struct tally_offers offers;
 	bool orphans; /* programs that left may have runs that are not ended */
 	pthread_t thread;
 
@@ -56,8 +48,6 @@ struct tally_collector {
 	pthread_cond_t changed;
 	bool loaded, stop, hurry;
 	struct followed *followed;
-	struct offer offers[OFFERS];
-	int handed; /* what the last program was given: it has its own by the next; -1: none */
 };
 
 static void say(struct tally_collector *c, const char *format, const char *what)
@@ -135,7 +125,6 @@ static bool write_report(struct tally_collector *c, struct followed *f)
 	if (!c->store)
 		return true;
 	if (tally_store_begin(c->store, &error) && put_rows(c, f, written, &error) &&
-
 	    tally_store_commit(c->store, &error)) {
 		memcpy(f->written, written, sizeof f->written);
 		c->complained = false;
@@ -155,95 +144,28 @@ static bool has_changed(const struct followed *f)
 	return false;
 }
 
-/* ------------------------------------------------------------------------------------- the offers
+/* ------------------------------------------------------------------------------------- the thread
  */
-
-struct gathered {
-	struct tally_row *rows;
-	size_t count;
-};
-
-static bool gather(void *context, const struct tally_stored *stored)
-{
-	struct gathered *g = context;
-
-	if (!g->rows)
-		g->rows = malloc(TALLY_PROFILES_MAX * sizeof *g->rows);
-	if (!g->rows)
-		return false;
-	g->rows[g->count++] = stored->row;
-	return g->count < TALLY_PROFILES_MAX;
-}
-
-/* Puts an offer where the one of the same origin is, else on a free place, else on the oldest. */
-static void place(struct tally_collector *c, const struct offer *offer)
-{
-	struct offer *to = NULL;
-
-	pthread_mutex_lock(&c->lock);
-	for (unsigned i = 0; i < OFFERS && !to; i++)
-		if (!memcmp(&c->offers[i].origin, &offer->origin, sizeof offer->origin))
-			to = &c->offers[i];
-	for (unsigned i = 0; i < OFFERS && !to; i++)
-		if (!c->offers[i].size)
-			to = &c->offers[i];
-	if (!to) {
-		close(c->offers[0].fd);
-		memmove(&c->offers[0], &c->offers[1], (OFFERS - 1) * sizeof c->offers[0]);
-		to = &c->offers[OFFERS - 1];
-	} else if (to->size) {
-		close(to->fd);
-	}
-	*to = *offer;
-	pthread_mutex_unlock(&c->lock);
-}
 
 static void make_offer(struct tally_collector *c, const struct tally_origin *origin)
 {
-	struct offer offer = {.origin = *origin};
 	struct tally_error error = {0};
-	struct gathered g = {0};
 
-	if (c->store && tally_store_each(c->store, origin, gather, &g, &error) && g.count) {
-		offer.fd = tally_profiles_make(origin, g.rows, g.count, &offer.size, &error);
-		if (offer.fd >= 0)
-			place(c, &offer);
-	}
-	free(g.rows);
-	if (tally_failed(&error))
+	if (c->store && !tally_offers_make(&c->offers, c->store, origin, &error))
 		say(c, "profiles: %s", error.message);
-}
-
-struct origins {
-	struct tally_origin origin[OFFERS];
-	unsigned count;
-};
-
-static bool note_origin(void *context, const struct tally_origin *origin)
-{
-	struct origins *o = context;
-
-	o->origin[o->count++] = *origin;
-	return o->count < OFFERS;
 }
 
 static void load_offers(struct tally_collector *c)
 {
-	struct origins o = {.count = 0};
 	struct tally_error error = {0};
 
-	if (c->store && !tally_store_origins(c->store, note_origin, &o, &error))
+	if (c->store && !tally_offers_load(&c->offers, c->store, &error))
 		say(c, "profiles: %s", error.message);
-	for (unsigned i = 0; i < o.count; i++)
-		make_offer(c, &o.origin[i]);
 	pthread_mutex_lock(&c->lock);
 	c->loaded = true;
 	pthread_cond_broadcast(&c->changed);
 	pthread_mutex_unlock(&c->lock);
 }
-
-/* ------------------------------------------------------------------------------------- the thread
- */
 
 static void drop(struct tally_collector *c, struct followed *f)
 {
@@ -346,6 +268,15 @@ static void *collect(void *argument)
 	return NULL;
 }
 
+/* What is left of it once there is no thread. */
+static void release(struct tally_collector *c)
+{
+	tally_offers_close(&c->offers);
+	pthread_cond_destroy(&c->changed);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
 struct tally_collector *tally_collector_start(const char *folder, void (*log)(const char *line),
 					      struct tally_error *error)
 {
@@ -360,7 +291,7 @@ struct tally_collector *tally_collector_start(const char *folder, void (*log)(co
 	}
 	snprintf(c->folder, sizeof c->folder, "%s", folder);
 	c->log = log;
-	c->handed = -1;
+	tally_offers_init(&c->offers);
 	pthread_mutex_init(&c->lock, NULL);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -373,7 +304,7 @@ struct tally_collector *tally_collector_start(const char *folder, void (*log)(co
 	if (!failed)
 		return c;
 	tally_fail(error, "cannot start a thread: %s", strerror(failed));
-	free(c);
+	release(c);
 	return NULL;
 }
 
@@ -388,14 +319,7 @@ void tally_collector_stop(struct tally_collector *c)
 	pthread_join(c->thread, NULL);
 	while (c->followed)
 		drop(c, c->followed);
-	for (unsigned i = 0; i < OFFERS; i++)
-		if (c->offers[i].size)
-			close(c->offers[i].fd);
-	if (c->handed >= 0)
-		close(c->handed);
-	pthread_cond_destroy(&c->changed);
-	pthread_mutex_destroy(&c->lock);
-	free(c);
+	release(c);
 }
 
 /* ------------------------------------------------------------------------------- the daemon's loop
@@ -419,25 +343,6 @@ static struct followed *follow(const struct tally_daemon_member *member, struct 
 	f->origin =
 		tally_origin_of(f->report->device_name, f->report->driver, f->report->transform);
 	return f;
-}
-
-/* The offer for `origin`, as a descriptor that stays open until the next program comes. Locked. */
-static void hand_out(struct tally_collector *c, const struct tally_origin *origin,
-		     struct tally_attachment *answer)
-{
-	if (c->handed >= 0)
-		close(c->handed);
-	c->handed = -1;
-	for (unsigned i = 0; i < OFFERS; i++) {
-		const struct offer *o = &c->offers[i];
-
-		if (!o->size || memcmp(&o->origin, origin, sizeof *origin))
-			continue;
-		c->handed = fcntl(o->fd, F_DUPFD_CLOEXEC, 0);
-		if (c->handed >= 0)
-			*answer =
-				(struct tally_attachment){c->handed, TALLY_PROFILES_KIND, o->size};
-	}
 }
 
 void tally_collector_joined(void *collector, const struct tally_daemon_member *member,
@@ -468,7 +373,7 @@ void tally_collector_joined(void *collector, const struct tally_daemon_member *m
 	f->next = c->followed;
 	c->followed = f;
 	pthread_cond_broadcast(&c->changed);
-	hand_out(c, &f->origin, answer);
+	tally_offers_give(&c->offers, &f->origin, answer);
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -7,9 +7,6 @@
 #include "profiler/report.h"
 #include "profiler/store_internal.h"
 
-#define STRING(x) #x
-#define NUMBER(x) STRING(x)
-
 static const char all_kernels[] =
 	"SELECT k.id,d.name,d.driver,d.transform,k.image,k.kernel,k.name,grid_x,grid_y,grid_z,"
 	"block_x,block_y,block_z,shared,k.level,reason,slice,seen,m.level," TALLY_SQL_STATS
@@ -174,7 +171,7 @@ bool tally_store_trim(struct tally_store *s, struct tally_error *error)
 
 	return remove_kernels(s,
 			      "DELETE FROM kernel WHERE id IN (SELECT id FROM kernel ORDER BY seen"
-			      " DESC LIMIT -1 OFFSET " NUMBER(TALLY_STORE_KERNELS) ")",
+			      " DESC LIMIT -1 OFFSET " TALLY_SQL_NUMBER(TALLY_STORE_KERNELS) ")",
 			      NULL, &removed, error);
 }
 
@@ -186,4 +183,16 @@ bool tally_store_reset(struct tally_store *s, const char *device, unsigned *remo
 				       " WHERE instr(lower(name),lower(?1)))"
 				     : "DELETE FROM kernel",
 			      device, removed, error);
+}
+
+void tally_store_read_stats(sqlite3_stmt *q, int first, struct tally_stats *stats)
+{
+	uint64_t *numbers[] = {&stats->launches, &stats->samples, &stats->ns,	   &stats->blocks,
+			       &stats->ns_min,	 &stats->stops,	  &stats->drain_ns};
+
+	*stats = (struct tally_stats){0};
+	for (int i = 0; i < 7; i++)
+		*numbers[i] = (uint64_t)sqlite3_column_int64(q, first + i);
+	if (sqlite3_column_bytes(q, first + 7) == sizeof stats->stop)
+		memcpy(stats->stop, sqlite3_column_blob(q, first + 7), sizeof stats->stop);
 }

@@ -104,8 +104,14 @@ bool cpu_remove_seams(struct cpu_lowering *l, struct cpu_kernel *kernel);
 /* regions.c: fields of the block and parameters are loaded once, at the start; before a look at
  * what is the same for all threads. */
 bool cpu_hoist_fields(struct cpu_lowering *l, struct cpu_kernel *kernel);
-/* regions.c: why a kernel does not become regions whatever its flow, or NULL. */
+/* suspensions.c: why a kernel does not become regions whatever its flow, or NULL. */
 const char *cpu_no_regions(LLVMValueRef thread);
+/* Whether `i` suspends its thread. Where nothing forbids regions: what reads a barrier's result
+ * gets it from tally.cpu.count, and then a suspension becomes tally.cpu.meet(1 for each thread that
+ * is to be counted). For tally_visit_instructions(); `data` is the struct cpu_lowering. */
+bool cpu_is_suspension(LLVMValueRef i);
+bool cpu_replace_result(LLVMValueRef i, void *data);
+bool cpu_replace_suspension(LLVMValueRef i, void *data);
 /*
  * regions.c: the entry of a kernel whose only synchronisation is of whole blocks, as loops between
  * its barriers. With a `reason` set in the kernel it does not qualify, and is as it was.
