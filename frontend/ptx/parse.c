@@ -51,6 +51,15 @@ bool ptx_expect(struct ptx_parser *p, int c)
 	return ptx_accept(p, c) || ptx_unexpected(p, wanted);
 }
 
+void ptx_append(struct ptx_parser *p, struct ptx_statement *s)
+{
+	if (p->function->last)
+		p->function->last->next = s;
+	else
+		p->function->first = s;
+	p->function->last = s;
+}
+
 void *ptx_new(struct ptx_parser *p, size_t size)
 {
 	void *memory = ptx_arena_alloc(&p->module->arena, size);
@@ -158,11 +167,7 @@ static bool loc_directive(struct ptx_parser *p)
 	s->loc_line = (unsigned)n[1];
 	s->loc_column = (unsigned)n[2];
 	p->module->has_loc = true;
-	if (p->function->last)
-		p->function->last->next = s;
-	else
-		p->function->first = s;
-	p->function->last = s;
+	ptx_append(p, s);
 	return true;
 }
 
@@ -178,173 +183,6 @@ bool ptx_pragma_or_loc(struct ptx_parser *p, bool *done)
 	if (ptx_is_dot(p, "section"))
 		return section_directive(p);
 	*done = false;
-	return true;
-}
-
-static bool three_numbers(struct ptx_parser *p, unsigned *out)
-{
-	for (int i = 0; i < 3; i++) {
-		uint64_t n;
-		if (i && !ptx_accept(p, ',')) {
-			out[i] = 1;
-			continue;
-		}
-		if (!ptx_unsigned_constant(p, &n, INT32_MAX, "the size"))
-			return false;
-		out[i] = (unsigned)n;
-	}
-	return true;
-}
-
-/* Performance-tuning and other directives between a function's head and its body. */
-static bool function_directives(struct ptx_parser *p, struct ptx_function *f)
-{
-	static const char *const plain[] = {"noreturn", "explicitcluster", "blocksareclusters",
-					    "abi_preserve_all"};
-	const struct {
-		const char *name;
-		unsigned *value;
-	} numbers[] = {{"minnctapersm", &f->minctapersm},
-		       {"maxnreg", &f->maxnreg},
-		       {"maxclusterrank", &f->maxclusterrank},
-		       {"maxnctapersm", NULL},
-		       {"abi_preserve", NULL},
-		       {"abi_preserve_control", NULL}};
-	uint64_t n;
-
-	while (p->lexer.token.kind == PTX_DOT) {
-		unsigned *sizes = ptx_is_dot(p, "maxntid")	       ? f->maxntid
-				  : ptx_is_dot(p, "reqntid")	       ? f->reqntid
-				  : ptx_is_dot(p, "reqnctapercluster") ? f->cluster
-								       : NULL;
-		bool known = sizes != NULL, done;
-
-		if (!ptx_pragma_or_loc(p, &done))
-			return false;
-		if (done)
-			continue;
-		if (ptx_is_dot(p, "noreturn"))
-			f->no_return = true;
-		for (size_t i = 0; !known && i < sizeof plain / sizeof *plain; i++)
-			if (ptx_accept_dot(p, plain[i]))
-				goto next;
-		for (size_t i = 0; !known && i < sizeof numbers / sizeof *numbers; i++)
-			if (ptx_accept_dot(p, numbers[i].name)) {
-				if (!ptx_unsigned_constant(p, &n, INT32_MAX, "the number"))
-					return false;
-				if (numbers[i].value)
-					*numbers[i].value = (unsigned)n;
-				goto next;
-			}
-		if (!sizes)
-			return ptx_unexpected(p, "a function directive or '{'");
-		ptx_next(&p->lexer);
-		if (!three_numbers(p, sizes))
-			return false;
-	next:;
-	}
-	return true;
-}
-
-static struct ptx_function *new_function(struct ptx_parser *p, const struct ptx_symbol *linkage)
-{
-	const struct ptx_token *t = &p->lexer.token;
-	struct ptx_function *f = ptx_new(p, sizeof *f);
-	struct ptx_symbol *s;
-
-	if (!f)
-		return NULL;
-	if (t->kind != PTX_NAME) {
-		ptx_unexpected(p, "a function's name");
-		return NULL;
-	}
-	f->line = t->line;
-	f->column = t->column;
-	s = ptx_find(p->module, t->text, t->length);
-	if (s && s->kind != PTX_FUNCTION) {
-		ptx_syntax(&p->lexer, "'%s' is declared already as something else", s->name);
-		return NULL;
-	}
-	if (!s) {
-		s = ptx_add(p->module, t->text, t->length, PTX_FUNCTION, 0);
-		if (!s) {
-			ptx_syntax(&p->lexer, "the file needs too much memory");
-			return NULL;
-		}
-	}
-	s->is_extern |= linkage->is_extern;
-	s->is_weak |= linkage->is_weak;
-	s->is_visible |= linkage->is_visible;
-	f->symbol = s;
-	f->name = s->name;
-	ptx_next(&p->lexer);
-	return f;
-}
-
-static bool labels_defined(struct ptx_parser *p)
-{
-	const struct ptx_symbol *s = ptx_undefined_label(p->module);
-
-	if (!s)
-		return true;
-	p->lexer.token.line = s->line;
-	p->lexer.token.column = s->column;
-	return ptx_syntax(&p->lexer, "label '%s' is not defined", s->name);
-}
-
-static bool function_body(struct ptx_parser *p, struct ptx_function *f)
-{
-	if (f->symbol->function && f->symbol->function->has_body) {
-		p->lexer.token.line = f->line;
-		p->lexer.token.column = f->column;
-		return ptx_syntax(&p->lexer, "function '%s' is defined twice", f->name);
-	}
-	f->has_body = true;
-	p->function = f;
-	if (!ptx_block(p))
-		return false;
-	p->function = NULL;
-	return ptx_expect(p, '}') && labels_defined(p);
-}
-
-/* .entry and .func, declarations and definitions. The parameters live in the body's scope. */
-static bool function(struct ptx_parser *p, const struct ptx_symbol *linkage, bool is_entry)
-{
-	struct ptx_symbol *results = NULL;
-	struct ptx_function *f;
-
-	ptx_next(&p->lexer);
-	if (!ptx_scope_open(p->module))
-		return ptx_syntax(&p->lexer, "scopes are nested too deeply");
-	while (ptx_is_dot(p, "attribute")) {
-		while (p->lexer.token.kind != PTX_END && !ptx_is_punct(p, ')'))
-			ptx_next(&p->lexer);
-		ptx_expect(p, ')');
-	}
-	if (!is_entry && ptx_is_punct(p, '(') && !ptx_parameter_list(p, &results))
-		return false;
-	f = new_function(p, linkage);
-	if (!f)
-		return false;
-	f->is_entry = is_entry;
-	f->results = results;
-	if (ptx_is_punct(p, '(') && !ptx_parameter_list(p, &f->parameters))
-		return false;
-	p->rolled = &f->rolled;
-	if (!function_directives(p, f))
-		return false;
-	p->rolled = &p->module->rolled;
-	if (ptx_accept(p, '{')) {
-		if (!function_body(p, f))
-			return false;
-	} else if (!ptx_accept(p, ';') && !is_entry) {
-		return ptx_unexpected(p, "'{' or ';'");
-	}
-	ptx_scope_close(p->module);
-	if (f->has_body || !f->symbol->function)
-		f->symbol->function = f;
-	*p->module->last_function = f;
-	p->module->last_function = &f->next;
 	return true;
 }
 
@@ -454,7 +292,7 @@ static bool directive(struct ptx_parser *p)
 		ptx_next(&p->lexer);
 	}
 	if (ptx_is_dot(p, "entry") || ptx_is_dot(p, "func"))
-		return function(p, &linkage, ptx_is_dot(p, "entry"));
+		return ptx_function_directive(p, &linkage, ptx_is_dot(p, "entry"));
 	if (ptx_is_space(p) && !ptx_is_dot(p, "reg"))
 		return ptx_declaration(p, &linkage);
 	return ptx_unexpected(p, "a directive");
@@ -501,5 +339,5 @@ bool ptx_parse_body(struct ptx_module *module, struct ptx_function *function_, c
 		return false;
 	if (p.lexer.token.kind != PTX_END)
 		return ptx_unexpected(&p, "a statement");
-	return !p.lexer.failed && labels_defined(&p);
+	return !p.lexer.failed && ptx_labels_defined(&p);
 }

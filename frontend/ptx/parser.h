@@ -27,6 +27,8 @@ bool ptx_expect(struct ptx_parser *p, int c);
 /* Reports what was met where `wanted` should stand. */
 bool ptx_unexpected(struct ptx_parser *p, const char *wanted);
 void *ptx_new(struct ptx_parser *p, size_t size);
+/* Puts the statement at the end of the function whose body is being read. */
+void ptx_append(struct ptx_parser *p, struct ptx_statement *s);
 const char *ptx_take_text(struct ptx_parser *p); /* the current token's text; moves on */
 
 /* expression.c: constant expressions (PTX ISA 4.6). */
@@ -46,9 +48,17 @@ bool ptx_declaration(struct ptx_parser *p, const struct ptx_symbol *linkage);
 bool ptx_unsigned_range(struct ptx_parser *p, uint64_t *count);
 bool ptx_parameter_list(struct ptx_parser *p, struct ptx_symbol **list);
 
-/* body.c: statements. */
-bool ptx_block(struct ptx_parser *p); /* up to the closing brace, or the end of the text */
+/* parse_function.c: .entry and .func, declarations and definitions. The parameters live in the
+ * body's scope. */
+bool ptx_function_directive(struct ptx_parser *p, const struct ptx_symbol *linkage, bool is_entry);
+bool ptx_labels_defined(struct ptx_parser *p); /* all that a body branches to */
+
+/* body.c: statements, up to the closing brace or the end of the text. parse.c: directives that may
+ * stand anywhere; `done`: one of them was there. parse_operand.c. */
+bool ptx_block(struct ptx_parser *p);
 bool ptx_pragma_or_loc(struct ptx_parser *p, bool *done);
 struct ptx_operand *ptx_operand(struct ptx_parser *p);
+/* A name with the %tid.x of special registers; what it means here is looked up at once. */
+bool ptx_operand_name(struct ptx_parser *p, struct ptx_operand *operand);
 
 #endif
