@@ -46,12 +46,13 @@ bool tally_use_mps(enum tally_mps_use use, const char *socket, int priority, boo
 
 /* What can be known of a program before it runs. */
 struct tally_program_look {
-	bool elf;		/* an x86-64 executable; otherwise the rest is unknown (a script) */
-	bool statically_linked; /* has no dynamic loader: LD_PRELOAD does nothing */
-	bool static_cudart;	/* carries NVIDIA's CUDA runtime inside itself */
+	const char *closed; /* why LD_PRELOAD does not get in, after its name: "is linked
+			       statically"; NULL: it does, or it is a script and nobody knows */
+	bool static_cudart; /* carries NVIDIA's CUDA runtime inside itself */
 };
 
-/* Finds `program` as execvp() would and looks inside; all false when it cannot be read. */
+/* Finds `program` as execvp() would and looks inside; nothing is known of one that
+ * cannot be read. */
 void tally_look_at_program(const char *program, struct tally_program_look *look);
 
 #endif

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -54,6 +57,18 @@ static bool has_interpreter(const unsigned char *image, size_t size)
 	return false;
 }
 
+/* Of this very program, from the linker. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+/* Made for another kind of process: libtally.so cannot be loaded into it. */
+static const char *foreign(const Elf64_Ehdr *header)
+{
+	if (header->e_ident[EI_CLASS] == ELFCLASS32)
+		return "is a program of 32 bits";
+	return header->e_machine != __ehdr_start.e_machine ? "is for another kind of processor"
+							   : NULL;
+}
+
 static void look_inside(const unsigned char *image, size_t size, struct tally_program_look *look)
 {
 	Elf64_Ehdr header;
@@ -61,16 +76,36 @@ static void look_inside(const unsigned char *image, size_t size, struct tally_pr
 	if (size < sizeof header)
 		return;
 	memcpy(&header, image, sizeof header);
-	if (memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64)
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG))
 		return;
-	look->elf = true;
-	look->statically_linked = !has_interpreter(image, size);
+	look->closed = foreign(&header);
+	if (look->closed)
+		return;
+	if (!has_interpreter(image, size))
+		look->closed = "is linked statically";
 	look->static_cudart = memmem(image, size, cudart_mark, sizeof cudart_mark) &&
 			      !memmem(image, size, shared_mark, strlen(shared_mark));
 }
 
+/* Who runs with more rights than the one who starts it gets nothing preloaded (ld.so(8), secure
+ * execution). On a file system without such rights these bits mean nothing. */
+static const char *rights(int fd, const struct stat *is)
+{
+	struct statvfs where;
+	bool other = (is->st_mode & S_ISUID && is->st_uid != getuid()) ||
+		     (is->st_mode & S_ISGID && is->st_mode & S_IXGRP && is->st_gid != getgid());
+	bool capable = fgetxattr(fd, "security.capability", NULL, 0) > 0 && getuid() != 0;
+
+	if ((!other && !capable) || prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ||
+	    (!fstatvfs(fd, &where) && where.f_flag & ST_NOSUID))
+		return NULL;
+	return capable ? "has capabilities of its own"
+		       : "runs with the rights of another user or group (set-user-ID)";
+}
+
 void tally_look_at_program(const char *program, struct tally_program_look *look)
 {
+	const char *more;
 	struct stat is;
 
 	*look = (struct tally_program_look){0};
@@ -83,6 +118,9 @@ void tally_look_at_program(const char *program, struct tally_program_look *look)
 			look_inside(image, (size_t)is.st_size, look);
 			munmap(image, (size_t)is.st_size);
 		}
+		more = rights(fd, &is);
+		if (more && !look->closed)
+			look->closed = more;
 	}
 	close(fd);
 }

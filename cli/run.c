@@ -226,11 +226,11 @@ static void warn_about_program(const struct settings *settings)
 	const char *program = settings->program[0];
 
 	tally_look_at_program(program, &look);
-	if (look.statically_linked)
+	if (look.closed)
 		fprintf(stderr,
-			"tally run: warning: %s is linked statically: Tally cannot get between it "
-			"and the driver, it runs unscheduled\n",
-			program);
+			"tally run: warning: %s %s: Tally cannot get between it and the driver, it "
+			"runs unscheduled\n",
+			program, look.closed);
 	else if (look.static_cudart && settings->device == DEVICE_CPU)
 		fprintf(stderr,
 			"tally run: warning: %s has NVIDIA's CUDA runtime linked in, which runs on "

@@ -49,6 +49,13 @@ endfunction()
 # The seconds after which a test hangs: no test is that slow, on however slow and busy a machine.
 set(TALLY_TEST_TIMEOUT 900)
 
+# tally_test_settings(name [PROPERTIES...]): what every test has. It may hang no longer than
+# TALLY_TEST_TIMEOUT, and has a code cache of its own: nothing of the user's is read or filled.
+function(tally_test_settings name)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TALLY_TEST_TIMEOUT} ${ARGN})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "TALLY_CACHE_DIR=${CMAKE_BINARY_DIR}/tests/caches/${name}")
+endfunction()
+
 # tally_test(name SOURCES ... [LIBS ...] [ARGS ...]): a cmocka program run by ctest.
 # Programs land in build/tests so that build/bin holds only what a user runs.
 function(tally_test name)
@@ -60,7 +67,7 @@ function(tally_test name)
                              TALLY_BUILD_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${A_LIBS} cmocka)
   add_test(NAME ${name} COMMAND ${name} ${A_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${TALLY_TEST_TIMEOUT})
+  tally_test_settings(${name})
 endfunction()
 
 # tally_script_test(name SCRIPT [ARGS ...]): a bash test; it finds the build tree in
@@ -68,8 +75,9 @@ endfunction()
 function(tally_script_test name script)
   cmake_parse_arguments(A "" "" "ARGS" ${ARGN})
   add_test(NAME ${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${script} ${A_ARGS})
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${TALLY_TEST_TIMEOUT} ENVIRONMENT
-    "TALLY_BUILD=${CMAKE_BINARY_DIR};TALLY_SOURCE=${CMAKE_SOURCE_DIR};TALLY_NVCC=${TALLY_NVCC};TALLY_PTXAS=${TALLY_PTXAS}")
+  tally_test_settings(${name})
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT TALLY_BUILD=${CMAKE_BINARY_DIR}
+    TALLY_SOURCE=${CMAKE_SOURCE_DIR} TALLY_NVCC=${TALLY_NVCC} TALLY_PTXAS=${TALLY_PTXAS})
 endfunction()
 
 # tally_embed(target symbol file): puts a file into a C target as `const char symbol[]` and

@@ -262,6 +262,46 @@ if ${CC:-cc} -static -o "$work/static" "$work/p.c" 2>/dev/null; then
     run 0 "$tally" run $cuda -- "$work/static"
     has "$err" "$work/static is linked statically"
 fi
+cat >"$work/32.s" <<'END'
+.globl _start
+_start: movl $1, %eax
+xorl %ebx, %ebx
+int $0x80
+END
+if as --32 -o "$work/32.o" "$work/32.s" 2>/dev/null && ld -m elf_i386 -o "$work/32" "$work/32.o" 2>/dev/null; then
+    "$tally" run $cuda -- "$work/32" 2>"$work/err" # not every kernel runs it
+    has "$(cat "$work/err")" "tally run: warning: $work/32 is a program of 32 bits: Tally cannot get between"
+    # The same as if it were for another machine.
+    "${CC:-cc}" -o "$work/other" "$work/p.c" && printf '\x03\x01' | dd of="$work/other" bs=1 seek=18 conv=notrunc 2>/dev/null
+    "$tally" run $cuda -- "$work/other" >/dev/null 2>"$work/err" # no kernel runs it
+    has "$(cat "$work/err")" "$work/other is for another kind of processor"
+fi
+# Rights that a file gives: the program itself says whether the dynamic linker lets anything in.
+cat >"$work/secure.c" <<'END'
+#include <sys/auxv.h>
+int main(void) { return getauxval(AT_SECURE) ? 3 : 0; }
+END
+${CC:-cc} -o "$work/secure" "$work/secure.c"
+look_secure() { # FILE TEXT: a warning with TEXT if and only if it is so
+    "$1"
+    local so=$?
+    run $so "$tally" run $cuda -- "$1"
+    if [ $so = 3 ]; then has "$err" "$1 $2"; else [[ $err != *"cannot get between"* ]] || fail "$1 was named without need"; fi
+}
+look_secure "$work/secure" nothing
+if [ "$(id -u)" = 0 ] && id nobody >/dev/null 2>&1; then
+    chmod 755 "$work"
+    for rights in 4755 2755 2745 6755; do
+        cp "$work/secure" "$work/as_nobody"
+        chown nobody:nogroup "$work/as_nobody" && chmod $rights "$work/as_nobody" &&
+            look_secure "$work/as_nobody" "runs with the rights of another user or group"
+    done
+    cp "$work/secure" "$work/as_root"
+    chmod 6755 "$work/as_root"
+    look_secure "$work/as_root" nothing
+    cp "$work/secure" "$work/able"
+    ! setcap cap_net_raw+ep "$work/able" 2>/dev/null || look_secure "$work/able" "has capabilities"
+fi
 if [ -n "${TALLY_NVCC:-}" ] && [ -e "$lib/libcuda.so.1" ]; then
     cat >"$work/p.cu" <<'END'
 __global__ void k(int *p) { *p = 1; }

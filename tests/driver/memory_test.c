@@ -51,6 +51,34 @@ static void many_allocations(void **state)
 	}
 }
 
+/* Host memory may be anything of the process's; what the driver has freed is not. */
+static void freed_memory_is_no_host_memory(void **state)
+{
+	static const size_t sizes[] = {1, 512, 3000, 5000, 70000, 262144, 262145, 3 << 20};
+	char *plain = calloc(1, 4);
+
+	for (size_t i = 0; i < 2 * sizeof sizes / sizeof *sizes; i++) {
+		size_t bytes = sizes[i / 2];
+		void *host = NULL;
+		CUdeviceptr a = 0;
+		if (i % 2)
+			OK(cuMemAllocHost(&host, bytes));
+		else
+			OK(cuMemAlloc(&a, bytes));
+		a = host ? (CUdeviceptr)host : a;
+		OK(cuMemcpy(a, (CUdeviceptr)plain, 1));
+		OK(host ? cuMemFreeHost(host) : cuMemFree(a));
+		assert_int_equal(cuMemcpy(a, (CUdeviceptr)plain, 1), CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuMemcpy((CUdeviceptr)plain, a + bytes - 1, 1),
+				 CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuMemcpyHtoDAsync(a, plain, 1, NULL), CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuMemsetD8(a, 0, 1), CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuStreamWriteValue32(NULL, a, 1, 0), CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuMemHostRegister((void *)a, 1, 0), CUDA_ERROR_INVALID_VALUE);
+	}
+	free(plain);
+}
+
 static void freeing_waits_for_work(void **state)
 {
 	uint32_t *count = zeroed(4), *words = zeroed(8);
@@ -358,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(allocation_is_counted),
 		cmocka_unit_test(many_allocations),
+		cmocka_unit_test(freed_memory_is_no_host_memory),
 		cmocka_unit_test(freeing_waits_for_work),
 		cmocka_unit_test(copies_in_all_directions),
 		cmocka_unit_test(pageable_source_is_read_at_once),

@@ -136,7 +136,7 @@ CUdevice pool_device(const struct pool *pool);
 
 struct region {
 	uintptr_t base;
-	size_t size, mapped; /* mapped: bytes of a mapping of its own, 0: from the heap */
+	size_t size, mapped; /* mapped: bytes of a mapping of its own, 0: a small block */
 	enum region_kind kind;
 	unsigned flags;
 	uint64_t id;

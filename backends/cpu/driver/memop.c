@@ -104,6 +104,53 @@ CUresult values_check(unsigned count, const CUstreamBatchMemOpParams *list, unsi
 	return error;
 }
 
+bool values_make(struct work *work, unsigned count, const CUstreamBatchMemOpParams *list)
+{
+	struct work made = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .values.count = count};
+
+	made.values.list = malloc(count * sizeof *list);
+	made.values.made = malloc(count);
+	if (!made.values.list || !made.values.made) {
+		values_release(&made);
+		return false;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		made.values.list[i] = list[i];
+		made.values.made[i] = memory_made(list[i].waitValue.address);
+	}
+	*work = made;
+	return true;
+}
+
+bool values_copy(struct work *to, const struct work *from)
+{
+	struct work copy = {0};
+	bool ok = values_make(&copy, from->values.count, from->values.list);
+
+	if (ok)
+		memcpy(copy.values.made, from->values.made, from->values.count);
+	to->values = copy.values;
+	return ok;
+}
+
+CUresult values_check_again(const struct work *work)
+{
+	const CUstreamBatchMemOpParams *list = work->values.list;
+	CUresult error = values_check(work->values.count, list, 0);
+
+	for (unsigned i = 0; i < work->values.count && !error; i++)
+		if ((is_wait(&list[i]) || is_write(&list[i])) && work->values.made[i] &&
+		    !memory_made(list[i].waitValue.address))
+			error = CUDA_ERROR_INVALID_VALUE;
+	return error;
+}
+
+void values_release(struct work *work)
+{
+	free(work->values.list);
+	free(work->values.made);
+}
+
 struct operation *value_operation(const CUstreamBatchMemOpParams *p)
 {
 	if (!is_wait(p) && !is_write(p))
@@ -123,13 +170,10 @@ struct operation *value_operation(const CUstreamBatchMemOpParams *p)
 static CUresult capture_values(struct stream *stream, unsigned count,
 			       const CUstreamBatchMemOpParams *list)
 {
-	struct work work = {.type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP, .values.count = count};
+	struct work work = {0};
 
-	work.values.list = malloc(count * sizeof *list);
-	if (!work.values.list)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(work.values.list, list, count * sizeof *list);
-	return capture_work(stream, &work);
+	return values_make(&work, count, list) ? capture_work(stream, &work)
+					       : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 static CUresult queue_values(CUstream handle, unsigned count, const CUstreamBatchMemOpParams *list,

@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "backends/cpu/driver/driver.h"
-
-#define ALIGNMENT 512
-#define BIG	  (256u << 10) /* from here on pages of their own, given back when freed */
+#include "backends/cpu/driver/small_memory.h"
 
 /* Sorted by address; regions do not overlap. */
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -108,16 +106,18 @@ static void *get_pages(size_t bytes, bool own, size_t *mapped)
 	void *memory;
 
 	*mapped = 0;
-	if (bytes < BIG)
-		return posix_memalign(&memory, own ? whole_pages(1) : ALIGNMENT,
-				      own ? whole_pages(bytes) : bytes)
-			       ? NULL
-			       : memory;
+	if (bytes <= SMALL_MOST) {
+		memory_lock();
+		memory = small_memory_get(own ? whole_pages(bytes) : bytes);
+		memory_unlock();
+		return memory;
+	}
 	*mapped = whole_pages(bytes);
 	memory = mmap(NULL, *mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* Lock held for writing. */
 static void free_pages(const struct region *region)
 {
 	void *memory = (void *)region->base;
@@ -130,11 +130,11 @@ static void free_pages(const struct region *region)
 		munmap(memory, region->mapped);
 		return;
 	}
-	/* The heap gets back memory that is the process's alone; what cannot be had is lost. */
+	/* Others get only memory that is the process's alone; what cannot be had is lost. */
 	if (region->share && mmap(memory, whole_pages(region->size), PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return;
-	free(memory);
+	small_memory_put(memory);
 }
 
 static bool is_own(enum region_kind kind, unsigned flags, const struct pool *pool)
@@ -208,9 +208,9 @@ CUresult memory_new(size_t bytes, enum region_kind kind, unsigned flags, struct 
 	void *memory = fits ? get_pages(bytes, is_own(kind, flags, pool), &region.mapped) : NULL;
 	region.base = (uintptr_t)memory;
 	if (fits && (!memory || !memory_add(&region))) {
+		memory_lock();
 		if (memory)
 			free_pages(&region);
-		memory_lock();
 		used[region.device] -= bytes;
 		memory_unlock();
 		memory = NULL;
@@ -233,14 +233,12 @@ bool memory_remove(uintptr_t base, unsigned kinds, struct region *removed)
 		count--;
 		if (is_ours(region.kind))
 			used[region.device] -= region.size;
+		free_pages(&region);
 	}
 	memory_unlock();
-	if (!found)
-		return false;
-	free_pages(&region);
-	if (removed)
+	if (found && removed)
 		*removed = region;
-	return true;
+	return found;
 }
 
 /* cuda.h at cuCtxDestroy: memory of a pool is of no context. Nor is that of graphs, which goes with
@@ -296,6 +294,15 @@ static bool is_mapped(uintptr_t address)
 	return mincore((void *)(address & ~(page - 1)), 1, &ignored) == 0;
 }
 
+/* Of the driver's pages, though of no allocation. */
+static bool is_freed(uintptr_t address)
+{
+	pthread_rwlock_rdlock(&lock);
+	bool freed = small_memory_holds(address);
+	pthread_rwlock_unlock(&lock);
+	return freed;
+}
+
 bool memory_valid(uintptr_t address, size_t bytes)
 {
 	struct region region;
@@ -307,7 +314,8 @@ bool memory_valid(uintptr_t address, size_t bytes)
 	if (memory_find(address, &region))
 		return bytes <= region.size - (address - region.base) ||
 		       region.kind == REGION_REGISTERED;
-	return is_mapped(address) && is_mapped(address + bytes - 1);
+	return is_mapped(address) && is_mapped(address + bytes - 1) && !is_freed(address) &&
+	       !is_freed(address + bytes - 1);
 }
 
 uint64_t memory_used(CUdevice device)

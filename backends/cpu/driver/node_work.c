@@ -116,13 +116,7 @@ CUresult work_of_values(struct work *work, const CUDA_BATCH_MEM_OP_NODE_PARAMS *
 
 	if (error)
 		return error;
-	work->type = CU_GRAPH_NODE_TYPE_BATCH_MEM_OP;
-	work->values.count = p->count;
-	work->values.list = malloc(p->count * sizeof *p->paramArray);
-	if (!work->values.list)
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	memcpy(work->values.list, p->paramArray, p->count * sizeof *p->paramArray);
-	return CUDA_SUCCESS;
+	return values_make(work, p->count, p->paramArray) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult work_of_alloc(struct work *work, CUDA_MEM_ALLOC_NODE_PARAMS *p)

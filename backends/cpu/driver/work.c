@@ -56,6 +56,8 @@ CUresult work_check(const struct work *work)
 	case CU_GRAPH_NODE_TYPE_MEMCPY:
 	case CU_GRAPH_NODE_TYPE_MEMSET:
 		return transfer_check_again(&work->transfer);
+	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
+		return values_check_again(work);
 	default:
 		return CUDA_SUCCESS;
 	}
@@ -78,11 +80,7 @@ bool work_copy(struct work *to, const struct work *from)
 		atomic_fetch_add(&to->memory->references, 1);
 		return true;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		to->values.list = malloc(from->values.count * sizeof *from->values.list);
-		if (to->values.list)
-			memcpy(to->values.list, from->values.list,
-			       from->values.count * sizeof *from->values.list);
-		return to->values.list;
+		return values_copy(to, from);
 	default:
 		return true;
 	}
@@ -116,7 +114,7 @@ void work_release(struct work *work)
 		release_memory(work->memory);
 		break;
 	case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
-		free(work->values.list);
+		values_release(work);
 		break;
 	default:
 		break;

@@ -43,7 +43,8 @@ struct work {
 		struct {
 			unsigned count;
 			CUstreamBatchMemOpParams *list;
-		} values; /* BATCH_MEM_OP */
+			bool *made; /* of each: it lay in memory that the driver had made */
+		} values;	    /* BATCH_MEM_OP */
 	};
 };
 
@@ -79,8 +80,12 @@ struct operation *kernel_work_operation(const struct kernel_work *work, int leve
 CUresult transfer_check(const struct transfer *transfer, bool *empty);
 struct operation *transfer_operation(const struct transfer *transfer, int level);
 
-/* memop.c */
+/* memop.c: of values_make() `list` has passed the check; false out of memory. */
 CUresult values_check(unsigned count, const CUstreamBatchMemOpParams *list, unsigned flags);
+bool values_make(struct work *work, unsigned count, const CUstreamBatchMemOpParams *list);
+bool values_copy(struct work *to, const struct work *from);
+CUresult values_check_again(const struct work *work);
+void values_release(struct work *work);
 struct operation *value_operation(const CUstreamBatchMemOpParams *params); /* also for barriers */
 struct operation *host_operation(CUhostFn function, void *data);
 
