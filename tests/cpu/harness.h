@@ -38,6 +38,21 @@ struct cpu_test_launch {
 enum tally_cpu_fault cpu_test_run(const struct tally_cpu_image *image,
 				  const struct cpu_test_launch *launch, char *message);
 
+/* How a kernel of text begins that wants to know its thread: %t of the %threads in the block, block
+ * %b, and %i of the grid; blocks of two dimensions, grids of one. */
+#define CPU_TEST_ENTRY                                                                             \
+	"entry:\n"                                                                                 \
+	"  %x = call i32 @tally.thread.id.x()\n"                                                   \
+	"  %y = call i32 @tally.thread.id.y()\n"                                                   \
+	"  %sx = call i32 @tally.block.size.x()\n"                                                 \
+	"  %sy = call i32 @tally.block.size.y()\n"                                                 \
+	"  %rx = mul i32 %y, %sx\n"                                                                \
+	"  %t = add i32 %rx, %x\n"                                                                 \
+	"  %threads = mul i32 %sx, %sy\n"                                                          \
+	"  %b = call i32 @tally.block.id.x()\n"                                                    \
+	"  %base = mul i32 %b, %threads\n"                                                         \
+	"  %i = add i32 %base, %t\n"
+
 /* The next of a fixed sequence of random words. One thread. */
 uint32_t cpu_test_random(void);
 

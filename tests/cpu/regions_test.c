@@ -18,18 +18,7 @@ enum { THREADS = 96, BLOCKS = 3, WORDS = 2 * THREADS * BLOCKS };
  * word of out, `%v` its word of in, `%mine` its word of shared memory, `%next` the one after it. */
 #define BEGIN                                                                                      \
 	"@tile = internal addrspace(3) global [1024 x i32] undef, align 4\n"                       \
-	"define void @k(ptr %out, ptr %in, i32 %n) \"tally.kernel\" {\n"                           \
-	"entry:\n"                                                                                 \
-	"  %x = call i32 @tally.thread.id.x()\n"                                                   \
-	"  %y = call i32 @tally.thread.id.y()\n"                                                   \
-	"  %sx = call i32 @tally.block.size.x()\n"                                                 \
-	"  %sy = call i32 @tally.block.size.y()\n"                                                 \
-	"  %rx = mul i32 %y, %sx\n"                                                                \
-	"  %t = add i32 %rx, %x\n"                                                                 \
-	"  %threads = mul i32 %sx, %sy\n"                                                          \
-	"  %b = call i32 @tally.block.id.x()\n"                                                    \
-	"  %base = mul i32 %b, %threads\n"                                                         \
-	"  %i = add i32 %base, %t\n"                                                               \
+	"define void @k(ptr %out, ptr %in, i32 %n) \"tally.kernel\" {\n" CPU_TEST_ENTRY            \
 	"  %w = zext i32 %i to i64\n"                                                              \
 	"  %tw = zext i32 %t to i64\n"                                                             \
 	"  %to = getelementptr i32, ptr %out, i64 %w\n"                                            \

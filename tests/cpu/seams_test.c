@@ -20,18 +20,7 @@ enum { THREADS = 96, BLOCKS = 2, TURNS = 9, WORDS = (TURNS + 1) * THREADS * BLOC
 	"declare float @llvm.fma.f32(float, float, float)\n"                                       \
 	"declare float @llvm.sqrt.f32(float)\n"                                                    \
 	"declare float @llvm.sin.f32(float)\n"                                                     \
-	"define void @k(ptr %out, ptr %in, i32 %n) \"tally.kernel\" {\n"                           \
-	"entry:\n"                                                                                 \
-	"  %x = call i32 @tally.thread.id.x()\n"                                                   \
-	"  %y = call i32 @tally.thread.id.y()\n"                                                   \
-	"  %sx = call i32 @tally.block.size.x()\n"                                                 \
-	"  %sy = call i32 @tally.block.size.y()\n"                                                 \
-	"  %rx = mul i32 %y, %sx\n"                                                                \
-	"  %t = add i32 %rx, %x\n"                                                                 \
-	"  %threads = mul i32 %sx, %sy\n"                                                          \
-	"  %b = call i32 @tally.block.id.x()\n"                                                    \
-	"  %base = mul i32 %b, %threads\n"                                                         \
-	"  %i = add i32 %base, %t\n"                                                               \
+	"define void @k(ptr %out, ptr %in, i32 %n) \"tally.kernel\" {\n" CPU_TEST_ENTRY            \
 	"  %w = zext i32 %t to i64\n"                                                              \
 	"  %iw = zext i32 %i to i64\n"                                                             \
 	"  %to = getelementptr float, ptr %out, i64 %iw\n"                                         \

@@ -95,14 +95,15 @@ CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *co
 	return CUDA_SUCCESS;
 }
 
-void graph_disconnect(struct graph_node *from, struct graph_node *to)
+CUresult graph_disconnect(struct graph_node *from, struct graph_node *to)
 {
 	for (size_t i = 0; i < to->count; i++)
 		if (to->before[i] == from) {
 			memmove(&to->before[i], &to->before[i + 1],
 				(--to->count - i) * sizeof(struct graph_node *));
-			return;
+			return CUDA_SUCCESS;
 		}
+	return CUDA_ERROR_INVALID_VALUE;
 }
 
 void graph_node_delete(struct graph_node *node)

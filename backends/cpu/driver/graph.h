@@ -50,10 +50,10 @@ CUresult graph_add(struct graph *graph, struct work *work, struct graph_node *co
 /* Removes the node, with its edges, and frees it. */
 void graph_node_delete(struct graph_node *node);
 
-/* `to` depends on `from` from now on; an error where it does already, or both are of different
- * graphs. And no longer. */
+/* `to` depends on `from` from now on; CUDA_ERROR_INVALID_VALUE where it does already, or both are
+ * of different graphs. And no longer; the same error where it did not. */
 CUresult graph_connect(struct graph_node *from, struct graph_node *to);
-void graph_disconnect(struct graph_node *from, struct graph_node *to);
+CUresult graph_disconnect(struct graph_node *from, struct graph_node *to);
 
 /* The node of `graph` or of its children that is a copy of `origin`. */
 struct graph_node *graph_find_copy(const struct graph *graph, const struct graph_node *origin);

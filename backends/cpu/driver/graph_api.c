@@ -230,49 +230,33 @@ static CUresult check_pair(CUgraph hGraph, CUgraphNode from, CUgraphNode to,
 	return error;
 }
 
-CUresult cuGraphAddDependencies_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-				   const CUgraphEdgeData *edgeData, size_t numDependencies)
+static CUresult change_edges(CUgraph graph, const CUgraphNode *from, const CUgraphNode *to,
+			     const CUgraphEdgeData *edges, size_t count,
+			     CUresult (*change)(struct graph_node *, struct graph_node *))
 {
 	struct graph_node *first, *second;
-	CUresult error = graph_check_edges(edgeData, numDependencies);
+	CUresult error = graph_check_edges(edges, count);
 
-	if (!error && numDependencies && (!from || !to))
+	if (!error && count && (!from || !to))
 		error = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < numDependencies && !error; i++) {
-		error = check_pair(hGraph, from[i], to[i], &first, &second);
+	for (size_t i = 0; i < count && !error; i++) {
+		error = check_pair(graph, from[i], to[i], &first, &second);
 		if (!error)
-			error = graph_connect(first, second);
+			error = change(first, second);
 	}
 	return error;
 }
 
-CUresult cuGraphAddDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-				size_t numDependencies)
-{
-	return cuGraphAddDependencies_v2(hGraph, from, to, NULL, numDependencies);
-}
-
-CUresult cuGraphRemoveDependencies_v2(CUgraph hGraph, const CUgraphNode *from,
-				      const CUgraphNode *to, const CUgraphEdgeData *edgeData,
-				      size_t numDependencies)
-{
-	struct graph_node *first, *second;
-	CUresult error = graph_check_edges(edgeData, numDependencies);
-
-	if (!error && numDependencies && (!from || !to))
-		error = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < numDependencies && !error; i++) {
-		error = check_pair(hGraph, from[i], to[i], &first, &second);
-		if (!error && !depends_on(second, first))
-			error = CUDA_ERROR_INVALID_VALUE;
-		if (!error)
-			graph_disconnect(first, second);
+#define CHANGE_EDGES(symbol, change)                                                               \
+	CUresult symbol##_v2(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,       \
+			     const CUgraphEdgeData *edgeData, size_t numDependencies)              \
+	{                                                                                          \
+		return change_edges(hGraph, from, to, edgeData, numDependencies, change);          \
+	}                                                                                          \
+	CUresult symbol(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,            \
+			size_t numDependencies)                                                    \
+	{                                                                                          \
+		return change_edges(hGraph, from, to, NULL, numDependencies, change);              \
 	}
-	return error;
-}
-
-CUresult cuGraphRemoveDependencies(CUgraph hGraph, const CUgraphNode *from, const CUgraphNode *to,
-				   size_t numDependencies)
-{
-	return cuGraphRemoveDependencies_v2(hGraph, from, to, NULL, numDependencies);
-}
+CHANGE_EDGES(cuGraphAddDependencies, graph_connect)
+CHANGE_EDGES(cuGraphRemoveDependencies, graph_disconnect)

@@ -97,6 +97,23 @@ void cpu_print_nest(struct tally_buffer *text, const char *thread, unsigned loop
 	"  %%x.size = load i32, ptr %%x.at, align 4, !range !1, !invariant.load !0\n"              \
 	"  %%y.size = load i32, ptr %%y.at, align 4, !range !1, !invariant.load !0\n"              \
 	"  %%z.size = load i32, ptr %%z.at, align 4, !range !1, !invariant.load !0\n"
+/* Text: %size bytes from the block's arena of frames (struct tally_cpu_block): from %here to
+ * %behind where that %fits; where not, the executor is asked, which goes to %begin with %new, or to
+ * %fail. */
+#define CPU_FRAME_HERE                                                                             \
+	"  %%next.at = getelementptr inbounds i8, ptr %%block, i64 24\n"                           \
+	"  %%limit.at = getelementptr inbounds i8, ptr %%block, i64 32\n"                          \
+	"  %%here = load ptr, ptr %%next.at, align 8\n"                                            \
+	"  %%limit = load ptr, ptr %%limit.at, align 8\n"                                          \
+	"  %%behind = getelementptr i8, ptr %%here, i64 %%size\n"                                  \
+	"  %%fits = icmp ule ptr %%behind, %%limit\n"
+#define CPU_FRAME_ASK                                                                              \
+	"ask:\n"                                                                                   \
+	"  %%services = load ptr, ptr %%block, align 8, !invariant.load !0\n"                      \
+	"  %%frame = load ptr, ptr %%services, align 8, !invariant.load !0\n"                      \
+	"  %%new = call ptr %%frame(ptr %%block, i64 %%size)\n"                                    \
+	"  %%none = icmp eq ptr %%new, null\n"                                                     \
+	"  br i1 %%none, label %%fail, label %%begin\n"
 /* seams.c: barriers at the ends of loops that all threads go through together, if `any` are worth
  * it; and away with them, for a kernel that does not become regions. */
 bool cpu_make_seams(struct cpu_lowering *l, struct cpu_kernel *kernel, bool *any);
