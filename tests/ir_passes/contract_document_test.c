@@ -56,7 +56,7 @@ static void add_pattern(const char *from, const char *end)
 	static const struct {
 		char c;
 		const char *regex;
-	} signs[] = {{'{', "("}, {'}', ")"},  {'[', "("},  {']', ")?"},
+	} signs[] = {{'{', "("}, {'}', ")"}, {'[', "("},   {']', ")?"},
 		     {',', "|"}, {'|', "|"}, {'.', "\\."}, {'*', ".*"}};
 	struct tally_buffer out = {0};
 	struct pattern *p;
@@ -86,7 +86,8 @@ static void add_pattern(const char *from, const char *end)
 	tally_buffer_free(&out);
 }
 
-/* Every tally.NAME but attributes ("tally.kernel"), metadata (!tally.opaque), and tally.* for all. */
+/* Every tally.NAME but attributes ("tally.kernel"), metadata (!tally.opaque), and tally.* for all.
+ */
 static int read_document(void **state)
 {
 	static const char prefix[] = "tally.";
@@ -141,8 +142,9 @@ static void every_operation_is_in_the_document(void **state)
 	}
 	for (size_t k = 0; k < pattern_count; k++) {
 		if (!patterns[k].used)
-			print_error("docs/ir-contract.md names %s, and there is no such operation\n",
-				    patterns[k].text);
+			print_error(
+				"docs/ir-contract.md names %s, and there is no such operation\n",
+				patterns[k].text);
 		missing += !patterns[k].used;
 	}
 	assert_int_equal(missing, 0);
@@ -151,8 +153,11 @@ static void every_operation_is_in_the_document(void **state)
 static void every_attribute_is_in_the_document(void **state)
 {
 	static const char *const attributes[] = {
-		TALLY_ATTR_KERNEL, TALLY_ATTR_WARP, TALLY_ATTR_MAXNTID, TALLY_ATTR_REQNTID, TALLY_ATTR_MINCTAPERSM, TALLY_ATTR_MAXNREG, TALLY_ATTR_MAXCLUSTER, TALLY_ATTR_CLUSTER, TALLY_ATTR_VARIANT, TALLY_ATTR_OF, TALLY_ATTR_REFUSE, TALLY_ATTR_WHOLE, TALLY_ATTR_VENDOR, TALLY_ATTR_LOCKED, TALLY_ATTR_ALIGNED
-	};
+		TALLY_ATTR_KERNEL,     TALLY_ATTR_WARP,	       TALLY_ATTR_MAXNTID,
+		TALLY_ATTR_REQNTID,    TALLY_ATTR_MINCTAPERSM, TALLY_ATTR_MAXNREG,
+		TALLY_ATTR_MAXCLUSTER, TALLY_ATTR_CLUSTER,     TALLY_ATTR_VARIANT,
+		TALLY_ATTR_OF,	       TALLY_ATTR_REFUSE,      TALLY_ATTR_WHOLE,
+		TALLY_ATTR_VENDOR,     TALLY_ATTR_LOCKED,      TALLY_ATTR_ALIGNED};
 
 	for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++) {
 		struct tally_buffer quoted = {0};
