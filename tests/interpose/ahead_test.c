@@ -315,6 +315,36 @@ static void what_could_fail_is_not_taken(void **state)
 	chain_check(&c);
 }
 
+/* Libraries say before each launch how much shared memory a kernel may have: what is so already
+ * waits for nothing, what changes waits for all that was launched before. */
+static void settings_wait_only_for_a_change(void **state)
+{
+	const CUfunction_attribute bytes = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+	struct chain c;
+	int was;
+
+	open_chain(&c, a, whole);
+	OK(cuFuncGetAttribute(&was, bytes, whole));
+	close_gate();
+	for (unsigned i = 0; i < 20; i++) {
+		chain_step(&c, i, 5, false);
+		OK(cuFuncSetAttribute(whole, bytes, was));
+		OK(cuFuncSetAttribute(whole, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+				      (int)i));
+		OK(cuFuncSetCacheConfig(whole, CU_FUNC_CACHE_PREFER_SHARED));
+	}
+	assert_true(waiting() >= 20);
+	open_gate();
+	for (unsigned i = 0; i < 200; i++)
+		chain_step(&c, i, 50, false);
+	assert_true(waiting() > 10);
+	OK(cuFuncSetAttribute(whole, bytes, was + 1024));
+	assert_int_equal(waiting(), 0);
+	OK(cuFuncSetAttribute(whole, bytes, was));
+	OK(cuStreamSynchronize(a));
+	chain_check(&c);
+}
+
 static void *wait_on_shared(void *shared)
 {
 	OK(cuCtxSetCurrent(context));
@@ -643,6 +673,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(copies_read_in_their_turn),
 		cmocka_unit_test(an_error_is_told_once),
 		cmocka_unit_test(what_could_fail_is_not_taken),
+		cmocka_unit_test(settings_wait_only_for_a_change),
 		cmocka_unit_test(shared_events_are_not_taken),
 		cmocka_unit_test(nothing_is_given_behind_the_gate),
 		cmocka_unit_test(hiccups_leave_no_hole),

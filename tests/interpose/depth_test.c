@@ -204,6 +204,34 @@ static void launches_are_timed(void **state)
 	assert_int_equal(known.current.level, TALLY_LEVEL_GATE);
 }
 
+/* The first launch of a kernel may be the one that has its code loaded: no measure of the others.
+ */
+static void the_first_launch_tells_nothing(void **state)
+{
+	struct tally_configuration *c;
+	struct tally_known known;
+	CUstream stream;
+	CUfunction f;
+
+	OK(cuModuleGetFunction(&f, load_steps(false), "empty"));
+	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	for (unsigned i = 0; i < 8; i++) {
+		steps_say_took(i ? 0.01f : 1000);
+		OK(cuLaunchKernel(f, 3, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
+		OK(cuStreamSynchronize(stream));
+		tally_lock(device);
+		tally_queue_look(device);
+		tally_unlock(device);
+	}
+	steps_say_took(0);
+	c = atomic_load(&tally_kernel_find(f)->last);
+	tally_known_gather(&known, c->row, NULL);
+	assert_in_range(known.level[TALLY_LEVEL_GATE].samples, 3, 7);
+	assert_in_range(known.level[TALLY_LEVEL_GATE].ns, 1, 20000);
+	assert_in_range(atomic_load(&c->whole.ns), 1, 20000);
+	OK(cuStreamDestroy_v2(stream));
+}
+
 /* What the events take by themselves is not the kernel's: here a second each, where the kernel
  * takes none. */
 static void timing_takes_no_time(void **state)
@@ -391,6 +419,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(waiting_ends),
 		cmocka_unit_test(short_launches_are_batched),
 		cmocka_unit_test(launches_are_timed),
+		cmocka_unit_test(the_first_launch_tells_nothing),
 		cmocka_unit_test(timing_takes_no_time),
 		cmocka_unit_test(copies_count),
 		cmocka_unit_test(graphs_count),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The generated interposers: every HOOK row of kind WORK, FENCE and DRAIN. */
+/* The generated interposers: every HOOK row of kind WORK, FENCE, FLUSH, SETTING and DRAIN. */
 #include "backends/cuda/interpose/activity.h"
 #include "backends/cuda/interpose/ahead.h"
 #include "backends/cuda/interpose/burst.h"
@@ -123,6 +123,33 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 		tally_waits_behind(s); /* others may be behind this one */
 }
 
+/*
+ * Whether a call sets what is so already, or what changes nothing but speed. Libraries of kernels
+ * say how much shared memory a kernel may have before each launch of it: PyTorch's training loop
+ * waited for the device a hundred times in a step because of that.
+ */
+static bool speed_alone(CUfunction_attribute what)
+{
+	return what == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+}
+
+static bool is_so_cuFuncSetAttribute(CUfunction f, CUfunction_attribute what, int value)
+{
+	int now;
+
+	return speed_alone(what) ||
+	       (!TALLY_DRIVER(cuFuncGetAttribute)(&now, what, f) && now == value);
+}
+
+static bool is_so_cuKernelSetAttribute(CUfunction_attribute what, int value, CUkernel kernel,
+				       CUdevice device)
+{
+	int now;
+
+	return speed_alone(what) ||
+	       (!TALLY_DRIVER(cuKernelGetAttribute)(&now, what, kernel, device) && now == value);
+}
+
 /* Whether the call has been taken ahead, or does not come to the driver because of an error. */
 #define NEVER(...)  false
 #define UNPACK(...) __VA_ARGS__
@@ -178,17 +205,21 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 			  arguments)
 #define FLUSH(flavour, symbol, stream_, bytes, parameters, arguments)                              \
 	FLUSH_##flavour(symbol, parameters, arguments)
-#define FLUSH_PLAIN(symbol, parameters, arguments)                                                 \
+#define SETTING(flavour, symbol, stream_, bytes, parameters, arguments)                            \
+	FLUSH_UNLESS(symbol, is_so_##symbol, parameters, arguments)
+#define FLUSH_UNLESS(symbol, needless, parameters, arguments)                                      \
 	CUresult symbol parameters                                                                 \
 	{                                                                                          \
 		CUresult result;                                                                   \
                                                                                                    \
-		if (tally_enter() && tally_on())                                                   \
+		if (tally_enter() && tally_on() && tally_ahead_on() && !needless arguments)        \
 			tally_ahead_flush_all();                                                   \
 		result = TALLY_REAL(symbol) arguments;                                             \
 		tally_leave();                                                                     \
 		return result;                                                                     \
 	}
+#define FLUSH_PLAIN(symbol, parameters, arguments)                                                 \
+	FLUSH_UNLESS(symbol, NEVER, parameters, arguments)
 #define FLUSH_PTSZ(symbol, parameters, arguments)                                                  \
 	FLUSH_PLAIN(symbol, parameters, arguments)                                                 \
 	FLUSH_PLAIN(symbol##_ptsz, parameters, arguments)

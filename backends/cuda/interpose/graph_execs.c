@@ -308,6 +308,7 @@ UPDATE(cuGraphExecUpdate_v2,
 #define FENCE_AHEAD(flavour, symbol, parameters, arguments)
 #define DRAIN(flavour, symbol, parameters, arguments)
 #define FLUSH(flavour, symbol, parameters, arguments)
+#define SETTING(flavour, symbol, parameters, arguments)
 #define OWN(flavour, symbol, parameters, arguments)
 #define HOOK(kind, base, version, since, flavour, stream, bytes, parameters, arguments)            \
 	kind(flavour, base##version, parameters, arguments)

@@ -106,8 +106,7 @@ static void leave(struct tally_device *d, struct tally_stream *s, struct tally_l
 	e->sample = NULL;
 	if (sample) {
 		sample->cost = &e->configuration->guarded;
-		sample->configuration = e->configuration;
-		sample->level = e->level;
+		tally_sample_of(sample, e->configuration, e->level);
 		sample->blocks = (uint64_t)e->unit * (e->launch.hi - e->launch.lo);
 		sample->whole = e->configuration->blocks;
 		tally_sample_take(sample);

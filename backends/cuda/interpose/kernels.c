@@ -90,6 +90,7 @@ static struct tally_kernel *take(const void *handle)
 	atomic_store(&k->shared, 0);
 	atomic_store(&k->clusters, 0);
 	atomic_store(&k->block_ps, 0);
+	atomic_store(&k->ran, 0);
 	return k;
 }
 

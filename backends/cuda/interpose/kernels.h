@@ -80,6 +80,7 @@ struct tally_kernel {
 	_Atomic(struct tally_configuration *) configurations, last;
 	_Atomic unsigned configuration_count;
 	_Atomic uint64_t block_ps; /* of the last that was timed: picoseconds for a block */
+	_Atomic uint32_t ran;	   /* in which forms one was timed: TALLY_LEVEL_BIT()s */
 };
 
 /* The record, or NULL. Lock-free. */

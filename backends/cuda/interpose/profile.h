@@ -118,6 +118,7 @@ struct tally_sample {
 	struct tally_configuration *configuration; /* NULL: no kernel */
 	enum tally_level level;
 	uint64_t blocks, whole; /* of the piece, of the launch that it is part of */
+	bool loads;		/* the kernel's code may have been loaded between the events */
 	uint32_t mark;		/* known done with this mark of the stream (queue.h); 0: not so */
 	uint64_t closings;	/* of the gate, when it began */
 };
@@ -125,6 +126,14 @@ struct tally_sample {
 /* Puts the first event into the stream. NULL: no sample (all are in use, the driver refused).
  * Device lock held. */
 struct tally_sample *tally_sample_begin(struct tally_stream *stream);
+
+/*
+ * The piece is (blocks of) a launch of `configuration` in form `level`. The first one of a kernel
+ * in a form says nothing of how long it takes, as the driver may load its code only then: that is
+ * up to milliseconds between the events. Device lock held.
+ */
+void tally_sample_of(struct tally_sample *sample, struct tally_configuration *configuration,
+		     enum tally_level level);
 
 /* The second one. False when the driver refused; the sample is free then. Device lock held. */
 bool tally_sample_end(struct tally_sample *sample);

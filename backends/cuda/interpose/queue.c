@@ -379,8 +379,7 @@ static void finish_sample(struct tally_piece *p, bool given)
 		tally_sample_drop(sample);
 	} else if (tally_sample_end(sample)) {
 		sample->cost = p->cost;
-		sample->configuration = p->plan.configuration;
-		sample->level = p->plan.choice.level;
+		tally_sample_of(sample, p->plan.configuration, p->plan.choice.level);
 		sample->blocks = sample->whole = p->blocks;
 		/* The next mark's number. */
 		sample->mark = p->stream->queue.sequence + 1 ? p->stream->queue.sequence + 1 : 1;

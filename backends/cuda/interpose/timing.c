@@ -66,9 +66,19 @@ struct tally_sample *tally_sample_begin(struct tally_stream *stream)
 	s->stream = stream;
 	s->cost = NULL;
 	s->configuration = NULL;
+	s->loads = false;
 	s->mark = 0;
 	s->closings = c->device->closings;
 	return s;
+}
+
+void tally_sample_of(struct tally_sample *s, struct tally_configuration *c, enum tally_level level)
+{
+	uint32_t bit = TALLY_LEVEL_BIT(level);
+
+	s->configuration = c;
+	s->level = level;
+	s->loads = c && !(atomic_fetch_or(&c->kernel->ran, bit) & bit);
 }
 
 bool tally_sample_end(struct tally_sample *s)
@@ -82,7 +92,6 @@ bool tally_sample_end(struct tally_sample *s)
 static void learn(const struct tally_sample *s, uint64_t ns)
 {
 	struct tally_configuration *c = s->configuration;
-	struct tally_device *d = s->stream->context->device;
 
 	if (s->blocks && s->blocks < s->whole)
 		tally_cost_learn(s->cost,
@@ -94,7 +103,6 @@ static void learn(const struct tally_sample *s, uint64_t ns)
 	tally_report_sample(c->row, s->level, ns, s->blocks);
 	atomic_store_explicit(&c->kernel->block_ps, ns * 1000 / s->blocks + 1,
 			      memory_order_relaxed);
-	tally_report_trace(d->report, TALLY_TRACE_END, s->stream->number, c->row, ns);
 }
 
 void tally_sample_take(struct tally_sample *s)
@@ -102,15 +110,19 @@ void tally_sample_take(struct tally_sample *s)
 	struct tally_device *d = s->stream->context->device;
 	/* While somebody more urgent ran, it says more about that than about the piece. */
 	bool undisturbed = s->closings == d->closings;
-	uint64_t ns;
+	uint64_t ns = 0;
+	bool known;
 
 	if (undisturbed && s->pair && distance(s->before, s->begin, &ns))
 		learn_events(d, ns);
-	if (undisturbed && distance(s->begin, s->end, &ns))
-		learn(s, by_itself(d, ns));
-	else if (s->configuration)
+	known = undisturbed && distance(s->begin, s->end, &ns);
+	if (known)
+		ns = by_itself(d, ns);
+	if (known && !s->loads)
+		learn(s, ns);
+	if (s->configuration)
 		tally_report_trace(d->report, TALLY_TRACE_END, s->stream->number,
-				   s->configuration->row, 0);
+				   s->configuration->row, known ? ns : 0);
 	tally_sample_drop(s);
 }
 
