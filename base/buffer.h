@@ -17,6 +17,7 @@ struct tally_buffer {
 	bool failed;
 };
 
+/* Frees the bytes. The buffer is then as it began, and may be used again. */
 void tally_buffer_free(struct tally_buffer *buffer);
 void tally_buffer_append(struct tally_buffer *buffer, const void *bytes, size_t size);
 void tally_buffer_print(struct tally_buffer *buffer, const char *format, ...)

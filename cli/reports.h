@@ -41,6 +41,7 @@ bool tally_reports_update(struct tally_reports *reports, struct tally_error *err
 const struct tally_report *tally_reports_of(const struct tally_reports *reports, unsigned slot,
 					    uint32_t generation);
 
+/* Unmaps all reports and ends the connection; the same `reports` may be looked at again. */
 void tally_reports_close(struct tally_reports *reports);
 
 #endif

@@ -86,6 +86,7 @@ void top_model_select(struct top_model *model, unsigned index);
 /* Sorts the programs anew, without a look. */
 void top_model_sort(struct top_model *model);
 
+/* Frees what the looks left. */
 void top_model_free(struct top_model *model);
 
 /* How it is shown. */

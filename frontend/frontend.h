@@ -37,6 +37,7 @@ struct tally_images {
 	size_t count;
 };
 
+/* Frees the images' bytes and the list, which is then empty. */
 void tally_images_free(struct tally_images *images);
 
 /*

@@ -14,6 +14,7 @@ struct tally_set {
 	bool failed; /* memory ran out: the set is not complete */
 };
 
+/* Leaves the set empty, with nothing failed. */
 void tally_set_free(struct tally_set *set);
 bool tally_set_has(const struct tally_set *set, LLVMValueRef value);
 /* False when it was there already (or memory ran out). */

@@ -122,6 +122,7 @@ bool tally_observer_fetch(struct tally_observer *observer, const struct tally_sl
  * when tallyd is gone. */
 bool tally_observer_trace(struct tally_observer *observer, uint64_t until_ns,
 			  struct tally_error *error);
+/* Unmaps the board and ends the connection, and with it what was asked for. */
 void tally_observer_close(struct tally_observer *observer);
 
 /* The default socket path: $TALLY_SOCKET, else $XDG_RUNTIME_DIR/tally/tallyd.sock, else

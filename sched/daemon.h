@@ -57,6 +57,8 @@ struct tally_daemon *tally_daemon_open(const struct tally_daemon_options *option
  * ours. */
 bool tally_daemon_serve(struct tally_daemon *daemon, struct tally_error *error);
 
+/* Closes every descriptor that is the daemon's and frees it; NULL is nothing. The socket's file
+ * stays: tally_daemon_serve() has removed it. */
 void tally_daemon_close(struct tally_daemon *daemon);
 
 #endif

@@ -17,6 +17,7 @@ struct tally_kept {
 void tally_kept_add(struct tally_kept *kept, const struct tally_daemon_member *member);
 /* The attachment of who joined at `joined_ns`, or NULL. */
 const struct tally_attachment *tally_kept_find(const struct tally_kept *kept, uint64_t joined_ns);
+/* Closes all of them. */
 void tally_kept_close(struct tally_kept *kept);
 
 #endif

@@ -14,6 +14,8 @@ struct tally_members {
 	int writable, readable;
 };
 
+/* False with an error; close it all the same. Closing unmaps the board; members and observers keep
+ * theirs. */
 bool tally_members_open(struct tally_members *members, uint64_t quantum_ns,
 			struct tally_error *error);
 void tally_members_close(struct tally_members *members);

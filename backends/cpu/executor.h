@@ -47,7 +47,11 @@ const char *tally_cpu_worker_message(const struct tally_cpu_worker *worker);
 enum tally_cpu_fault tally_cpu_run_block(struct tally_cpu_worker *worker,
 					 const struct tally_cpu_launch *launch, uint64_t linear);
 
-/* Loads a shared object written by the CPU lowering (dlopen, ABI version checked). */
+/*
+ * A shared object written by the CPU lowering (dlopen, ABI version checked). False with an error.
+ * It is closed when no block of it runs any more and nobody has one of its kernels; one that was
+ * not opened may be closed too.
+ */
 struct tally_cpu_image {
 	void *handle;
 	const struct tally_cpu_module *module;

@@ -20,6 +20,7 @@ void *ptx_arena_alloc(struct ptx_arena *arena, size_t size);
 /* A NUL-terminated copy of `length` bytes of `text`, or NULL. */
 char *ptx_arena_text(struct ptx_arena *arena, const char *text, size_t length);
 
+/* Frees all that was made in it, at once. */
 void ptx_arena_free(struct ptx_arena *arena);
 
 #endif

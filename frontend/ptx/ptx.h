@@ -277,6 +277,7 @@ bool ptx_parse(struct ptx_module *module, const char *file, const char *text, si
 bool ptx_parse_body(struct ptx_module *module, struct ptx_function *function, const char *file,
 		    const char *text, size_t size, struct tally_error *error);
 
+/* Frees the module with all that hangs on it. Also after an error. */
 void ptx_module_free(struct ptx_module *module);
 
 /* Scopes and names (symbols.c). find makes registers of ranges; add is NULL for want of memory. */

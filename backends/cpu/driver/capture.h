@@ -54,6 +54,7 @@ CUresult capture_record(struct stream *stream, struct event *event);
 /* Whether the wait was taken care of, with its answer in `result`: the event or the stream is in a
  * capture. */
 bool capture_wait(struct stream *stream, struct event *event, CUresult *result);
+/* NULL is nothing. The event does not hold it any more: no lock needed. */
 void captured_event_free(struct captured_event *captured);
 
 /* The stream is going away. Lock held. */

@@ -74,6 +74,9 @@ CUresult copy_node_params(const struct work *work, CUDA_MEMCPY3D *params);
 
 /* graph_object.c */
 struct user_reference;
+/* What cuGraphRetainUserObject tied to a graph: a copy holds it too (false out of memory, with what
+ * was copied to be released); a graph that goes lets it go, which may wait for all work and call
+ * the program: the engine's lock is not held. */
 bool user_references_copy(struct graph *to, const struct graph *from);
 void user_references_release(struct graph *graph);
 

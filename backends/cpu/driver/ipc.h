@@ -32,6 +32,7 @@ struct event;
 
 /* An event's words, new or those of a handle; NULL out of memory. `fd` is what a handle names. */
 struct ipc_event *ipc_event_new(int *fd);
+/* Unmaps the words and closes `fd`; NULL is nothing. */
 void ipc_event_free(struct ipc_event *shared, int fd);
 
 /*

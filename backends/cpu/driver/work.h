@@ -57,6 +57,8 @@ CUresult work_check(const struct work *work);
 
 /* A copy with everything that it owns; false out of memory. */
 bool work_copy(struct work *to, const struct work *from);
+/* Gives back what it owns, and may wait for what was launched with it: the engine's lock is not
+ * held. The work is not used again. */
 void work_release(struct work *work);
 
 /*

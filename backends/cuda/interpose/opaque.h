@@ -32,6 +32,7 @@ bool tally_opaque_allowed(const struct tally_loading *loading, enum tally_reason
 
 /* The record for `loading`, NULL out of memory or where the device can run nothing of it. */
 struct tally_machine_code *tally_opaque_remember(const struct tally_loading *loading);
+/* Frees it; NULL is nothing. Nobody compiles or launches anything of it any more. */
 void tally_opaque_forget(struct tally_machine_code *code);
 
 /*

@@ -21,6 +21,7 @@ struct sass_index {
 	bool launches;	       /* its code launches kernels */
 };
 
+/* False with an error; free it all the same. Nothing of the image is owned. */
 bool sass_index_make(struct sass_index *index, struct sass_image *image,
 		     const struct sass_prelude *prelude, struct tally_error *error);
 void sass_index_free(struct sass_index *index);

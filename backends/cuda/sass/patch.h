@@ -48,6 +48,7 @@ struct tally_sass_report {
 	size_t count, patched;
 };
 
+/* Frees the list and leaves the report empty; the names are the image's. */
 void tally_sass_report_free(struct tally_sass_report *report);
 
 /*
