@@ -130,6 +130,14 @@ static cudaError_t copy_plane(PLANE_PARAMS, cudaStream_t stream, bool now)
 
 DOORS(cudaMemcpy2D, copy_plane, PLANE_PARAMS, to, to_pitch, from, from_pitch, width, height, kind)
 
+/* Where a copy of a box begins and how large it is, the same in both of the driver's structs. */
+#define BOX_PLACE(side)                                                                            \
+	.side##XInBytes = box->side##Pos.x, .side##Y = box->side##Pos.y,                           \
+	.side##Z = box->side##Pos.z, .side##Device = (CUdeviceptr)box->side##Ptr.ptr,              \
+	.side##Pitch = box->side##Ptr.pitch, .side##Height = box->side##Ptr.ysize
+#define BOX_SIZE                                                                                   \
+	.WidthInBytes = box->extent.width, .Height = box->extent.height, .Depth = box->extent.depth
+
 cudaError_t cudart_box_params(const struct cudaMemcpy3DParms *box, CUDA_MEMCPY3D *params)
 {
 	static bool said;
@@ -141,25 +149,9 @@ cudaError_t cudart_box_params(const struct cudaMemcpy3DParms *box, CUDA_MEMCPY3D
 	if (!kind_known(box->kind))
 		return cudaErrorInvalidMemcpyDirection;
 	*params = (CUDA_MEMCPY3D){
-		.srcXInBytes = box->srcPos.x,
-		.srcY = box->srcPos.y,
-		.srcZ = box->srcPos.z,
-		.srcMemoryType = side(box->kind, false),
-		.srcHost = box->srcPtr.ptr,
-		.srcDevice = (CUdeviceptr)box->srcPtr.ptr,
-		.srcPitch = box->srcPtr.pitch,
-		.srcHeight = box->srcPtr.ysize,
-		.dstXInBytes = box->dstPos.x,
-		.dstY = box->dstPos.y,
-		.dstZ = box->dstPos.z,
-		.dstMemoryType = side(box->kind, true),
-		.dstHost = box->dstPtr.ptr,
-		.dstDevice = (CUdeviceptr)box->dstPtr.ptr,
-		.dstPitch = box->dstPtr.pitch,
-		.dstHeight = box->dstPtr.ysize,
-		.WidthInBytes = box->extent.width,
-		.Height = box->extent.height,
-		.Depth = box->extent.depth,
+		BOX_PLACE(src), .srcMemoryType = side(box->kind, false), .srcHost = box->srcPtr.ptr,
+		BOX_PLACE(dst), .dstMemoryType = side(box->kind, true),	 .dstHost = box->dstPtr.ptr,
+		BOX_SIZE,
 	};
 	return cudaSuccess;
 }
@@ -196,25 +188,9 @@ static cudaError_t copy_peer_box(const struct cudaMemcpy3DPeerParms *box, cudaSt
 	if (error == cudaSuccess)
 		CUDART_TRY(cudart_primary_context(box->srcDevice, &from));
 	driver = (CUDA_MEMCPY3D_PEER){
-		.srcXInBytes = box->srcPos.x,
-		.srcY = box->srcPos.y,
-		.srcZ = box->srcPos.z,
-		.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-		.srcDevice = (CUdeviceptr)box->srcPtr.ptr,
-		.srcContext = from,
-		.srcPitch = box->srcPtr.pitch,
-		.srcHeight = box->srcPtr.ysize,
-		.dstXInBytes = box->dstPos.x,
-		.dstY = box->dstPos.y,
-		.dstZ = box->dstPos.z,
-		.dstMemoryType = CU_MEMORYTYPE_DEVICE,
-		.dstDevice = (CUdeviceptr)box->dstPtr.ptr,
-		.dstContext = to,
-		.dstPitch = box->dstPtr.pitch,
-		.dstHeight = box->dstPtr.ysize,
-		.WidthInBytes = box->extent.width,
-		.Height = box->extent.height,
-		.Depth = box->extent.depth,
+		BOX_PLACE(src), .srcMemoryType = CU_MEMORYTYPE_DEVICE, .srcContext = from,
+		BOX_PLACE(dst), .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstContext = to,
+		BOX_SIZE,
 	};
 	return cudart_result(now ? cudart_driver.cuMemcpy3DPeer(&driver)
 				 : cudart_driver.cuMemcpy3DPeerAsync(&driver, stream));

@@ -52,8 +52,11 @@ static cudaError_t launch_result(CUresult result)
 	return cudart_result(result);
 }
 
-static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
-			  cudaStream_t stream)
+/* The arguments that every launch has. */
+#define LAUNCH_PARAMS	 dim3 grid, dim3 block, void **arguments, size_t shared, cudaStream_t stream
+#define LAUNCH_ARGUMENTS grid, block, arguments, shared, stream
+
+static cudaError_t launch(CUkernel kernel, LAUNCH_PARAMS)
 {
 	if (shared > UINT_MAX)
 		return cudart_fail(cudaErrorInvalidConfiguration);
@@ -62,45 +65,8 @@ static cudaError_t launch(CUkernel kernel, dim3 grid, dim3 block, void **argumen
 		(unsigned)shared, stream, arguments, NULL));
 }
 
-cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block,
-					 void **arguments, size_t shared, cudaStream_t stream)
+static cudaError_t launch_cooperative(CUkernel kernel, LAUNCH_PARAMS)
 {
-	CUDART_ENTER();
-	if (!kernel)
-		return cudart_fail(cudart_no_kernel());
-	return launch(kernel, grid, block, arguments, shared, stream);
-}
-
-cudaError_t CUDARTAPI __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block,
-					      void **arguments, size_t shared, cudaStream_t stream)
-{
-	return __cudaLaunchKernel(kernel, grid, block, arguments, shared,
-				  cudart_own_stream(stream));
-}
-
-cudaError_t CUDARTAPI cudaLaunchKernel(const void *symbol, dim3 grid, dim3 block, void **arguments,
-				       size_t shared, cudaStream_t stream)
-{
-	CUkernel kernel;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_kernel(symbol, &kernel));
-	return launch(kernel, grid, block, arguments, shared, stream);
-}
-
-CUDART_PTSZ(cudaLaunchKernel,
-	    (const void *symbol, dim3 grid, dim3 block, void **arguments, size_t shared,
-	     cudaStream_t stream),
-	    (symbol, grid, block, arguments, shared, stream))
-
-cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *symbol, dim3 grid, dim3 block,
-						  void **arguments, size_t shared,
-						  cudaStream_t stream)
-{
-	CUkernel kernel;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_kernel(symbol, &kernel));
 	if (shared > UINT_MAX)
 		return cudart_fail(cudaErrorInvalidConfiguration);
 	return launch_result(cudart_driver.cuLaunchCooperativeKernel(
@@ -108,10 +74,32 @@ cudaError_t CUDARTAPI cudaLaunchCooperativeKernel(const void *symbol, dim3 grid,
 		(unsigned)shared, stream, arguments));
 }
 
-CUDART_PTSZ(cudaLaunchCooperativeKernel,
-	    (const void *symbol, dim3 grid, dim3 block, void **arguments, size_t shared,
-	     cudaStream_t stream),
-	    (symbol, grid, block, arguments, shared, stream))
+cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, LAUNCH_PARAMS)
+{
+	CUDART_ENTER();
+	if (!kernel)
+		return cudart_fail(cudart_no_kernel());
+	return launch(kernel, LAUNCH_ARGUMENTS);
+}
+
+cudaError_t CUDARTAPI __cudaLaunchKernel_ptsz(cudaKernel_t kernel, LAUNCH_PARAMS)
+{
+	stream = cudart_own_stream(stream);
+	return __cudaLaunchKernel(kernel, LAUNCH_ARGUMENTS);
+}
+
+#define LAUNCH(name, function)                                                                     \
+	cudaError_t CUDARTAPI name(const void *symbol, LAUNCH_PARAMS)                              \
+	{                                                                                          \
+		CUkernel kernel;                                                                   \
+                                                                                                   \
+		CUDART_ENTER();                                                                    \
+		CUDART_TRY(cudart_kernel(symbol, &kernel));                                        \
+		return function(kernel, LAUNCH_ARGUMENTS);                                         \
+	}                                                                                          \
+	CUDART_PTSZ(name, (const void *symbol, LAUNCH_PARAMS), (symbol, LAUNCH_ARGUMENTS))
+LAUNCH(cudaLaunchKernel, launch)
+LAUNCH(cudaLaunchCooperativeKernel, launch_cooperative)
 
 /* Launch attributes have one layout and one numbering in both interfaces. */
 static_assert(sizeof(cudaLaunchAttribute) == sizeof(CUlaunchAttribute), "launch attributes");
@@ -225,26 +213,6 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(struct cudaFuncAttributes *attribute
 	return cudaSuccess;
 }
 
-cudaError_t CUDARTAPI cudaFuncSetAttribute(const void *symbol, enum cudaFuncAttribute attribute,
-					   int value)
-{
-	CUfunction function;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	return cudart_result(
-		cudart_driver.cuFuncSetAttribute(function, (CUfunction_attribute)attribute, value));
-}
-
-cudaError_t CUDARTAPI cudaFuncSetCacheConfig(const void *symbol, enum cudaFuncCache config)
-{
-	CUfunction function;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	return cudart_result(cudart_driver.cuFuncSetCacheConfig(function, (CUfunc_cache)config));
-}
-
 /* Bank sizes have had no effect since Kepler; the toolkit's own runtime accepts and ignores them.
  */
 cudaError_t CUDARTAPI cudaFuncSetSharedMemConfig(const void *symbol,
@@ -266,43 +234,40 @@ cudaError_t CUDARTAPI cudaFuncGetName(const char **name, const void *symbol)
 	return cudart_result(cudart_driver.cuKernelGetName(name, kernel));
 }
 
-cudaError_t CUDARTAPI cudaFuncGetParamInfo(const void *symbol, size_t index, size_t *offset,
-					   size_t *size)
-{
-	CUkernel kernel;
+/* What a kernel is asked or told by one call of the driver; `it` is its handle there. */
+#define ASK(name, type, find, parameters, call)                                                    \
+	cudaError_t CUDARTAPI name parameters                                                      \
+	{                                                                                          \
+		type it;                                                                           \
+                                                                                                   \
+		CUDART_ENTER();                                                                    \
+		CUDART_TRY(find(symbol, &it));                                                     \
+		return cudart_result(cudart_driver.call);                                          \
+	}
+#define ASK_FUNCTION(name, parameters, call)                                                       \
+	ASK(name, CUfunction, cudart_function, parameters, call)
+#define ASK_KERNEL(name, parameters, call) ASK(name, CUkernel, cudart_kernel, parameters, call)
 
-	CUDART_ENTER();
-	CUDART_TRY(cudart_kernel(symbol, &kernel));
-	return cudart_result(cudart_driver.cuKernelGetParamInfo(kernel, index, offset, size));
-}
-
-cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-	int *blocks, const void *symbol, int block_size, size_t shared, unsigned flags)
-{
-	CUfunction function;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	return cudart_result(cudart_driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-		blocks, function, block_size, shared, flags));
-}
+ASK_KERNEL(cudaFuncGetParamInfo, (const void *symbol, size_t index, size_t *offset, size_t *size),
+	   cuKernelGetParamInfo(it, index, offset, size))
+ASK_FUNCTION(cudaFuncSetAttribute,
+	     (const void *symbol, enum cudaFuncAttribute attribute, int value),
+	     cuFuncSetAttribute(it, (CUfunction_attribute)attribute, value))
+ASK_FUNCTION(cudaFuncSetCacheConfig, (const void *symbol, enum cudaFuncCache config),
+	     cuFuncSetCacheConfig(it, (CUfunc_cache)config))
+ASK_FUNCTION(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+	     (int *blocks, const void *symbol, int block_size, size_t shared, unsigned flags),
+	     cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, it, block_size, shared,
+								  flags))
+ASK_FUNCTION(cudaOccupancyAvailableDynamicSMemPerBlock,
+	     (size_t *bytes, const void *symbol, int blocks, int block_size),
+	     cuOccupancyAvailableDynamicSMemPerBlock(bytes, it, blocks, block_size))
 
 cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, const void *symbol,
 								    int block_size, size_t shared)
 {
 	return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, symbol, block_size,
 								      shared, 0);
-}
-
-cudaError_t CUDARTAPI cudaOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, const void *symbol,
-								int blocks, int block_size)
-{
-	CUfunction function;
-
-	CUDART_ENTER();
-	CUDART_TRY(cudart_function(symbol, &function));
-	return cudart_result(cudart_driver.cuOccupancyAvailableDynamicSMemPerBlock(
-		bytes, function, blocks, block_size));
 }
 
 #define CLUSTERS(question)                                                                         \
