@@ -141,14 +141,9 @@ static uint64_t launches_so_far(void)
 	return atomic_load(&tally_slot(device)->launches);
 }
 
-static void launch_empty(CUstream stream)
-{
-	OK(cuLaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, NULL, NULL));
-}
-
 /* Launches that one launch of a graph of `nodes` comes to, once it is known how long all of it
- * takes. `work`: microseconds of each block of a step; 0: empty kernels. */
-static double launches_of_a_graph(unsigned nodes, uint32_t work)
+ * takes, which is `took` milliseconds (0: what it takes). `work`: microseconds of each block. */
+static double launches_of_a_graph(unsigned nodes, uint32_t work, float took)
 {
 	CUgraphExec executable;
 	CUgraph graph;
@@ -158,25 +153,24 @@ static double launches_of_a_graph(unsigned nodes, uint32_t work)
 
 	OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	chain_open(&c, stream);
-	for (unsigned i = 0; i < 8; i++) {
+	/* A kernel of its own, of which nobody knows anything. */
+	OK(cuModuleGetFunction(&c.step, load_steps(true), "step"));
+	for (unsigned i = 0; i < 8; i++)
 		chain_step(&c, i, work, false);
-		launch_empty(stream);
-	}
 	OK(cuStreamSynchronize(stream));
 	OK(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
 	for (unsigned i = 0; i < nodes; i++)
-		if (work)
-			chain_step(&c, 8 + i, work, false);
-		else
-			launch_empty(stream);
+		chain_step(&c, 8 + i, work, false);
 	OK(cuStreamEndCapture(stream, &graph));
 	OK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+	if (took > 0)
+		steps_say_took(took);
 	for (unsigned i = 0; i < 20; i++) {
 		if (i == 10)
 			before = launches_so_far();
 		OK(cuGraphLaunch(executable, stream));
 		OK(cuStreamSynchronize(stream));
-		for (unsigned n = 0; work && i && n < nodes; n++)
+		for (unsigned n = 0; i && n < nodes; n++)
 			chain_expect(&c, 8 + n);
 	}
 	chain_check(&c);
@@ -193,13 +187,42 @@ static void short_nodes_go_as_one_graph(void **state)
 
 	/* In this order: what the first took is not known of another graph with its handle. */
 	steps_say_took(0.002f);
-	tiny = launches_of_a_graph(150, 0);
+	tiny = launches_of_a_graph(150, 0, 0);
 	steps_say_took(0);
-	long_ones = launches_of_a_graph(20, 40);
-	print_message("150 empty nodes: %.1f launches a graph; 20 nodes of 480 us: %.1f\n", tiny,
+	long_ones = launches_of_a_graph(20, 40, 0);
+	print_message("150 short nodes: %.1f launches a graph; 20 nodes of 480 us: %.1f\n", tiny,
 		      long_ones);
 	assert_true(tiny < 150 / 2.0);
 	assert_true(long_ones >= 20);
+}
+
+/* What was measured of the whole counts for more than what its nodes add up to: here they always
+ * say that it is short. The limit is 100 us; ten times that is long; to give a node takes 4. */
+static void what_the_whole_took_decides(void **state)
+{
+	static const struct {
+		unsigned nodes;
+		float whole;
+		bool one_by_one;
+	} graphs[] = {
+		{10, 0.05f, false}, /* within the limit */
+		{150, 0.2f, false}, /* over soon: to give its nodes takes 0.6 ms */
+		{40, 0.2f, true},   /* 0.16 ms */
+		{700, 1.2f, true},  /* long, whatever giving takes */
+	};
+
+	for (unsigned i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+		double launches;
+		steps_say_took(0.002f);
+		launches = launches_of_a_graph(graphs[i].nodes, 0, graphs[i].whole);
+		print_message("%u nodes, %.2f ms: %.1f launches a graph\n", graphs[i].nodes,
+			      (double)graphs[i].whole, launches);
+		if (graphs[i].one_by_one)
+			assert_true(launches >= graphs[i].nodes);
+		else
+			assert_true(launches < graphs[i].nodes / 2.0);
+	}
+	steps_say_took(0);
 }
 
 static int setup(void **state)
@@ -217,6 +240,7 @@ int main(void)
 		cmocka_unit_test(mixing_is_no_fence),
 		cmocka_unit_test(the_choice_is_followed),
 		cmocka_unit_test(short_nodes_go_as_one_graph),
+		cmocka_unit_test(what_the_whole_took_decides),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
