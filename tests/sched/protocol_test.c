@@ -224,6 +224,56 @@ static void test_stopped_daemon_does_not_hang_us(void **state)
 	expect_alive(h);
 }
 
+/* As another user, who got to the socket all the same; 0: each side refused the other, and said so.
+ */
+static int other_user(struct harness *h, const char *own)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct tally_error error = {0};
+	struct tally_wire answer;
+	char path[128];
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		return 1;
+	strcpy(address.sun_path, h->socket);
+	if (connect(fd, (struct sockaddr *)&address, sizeof address))
+		return 2;
+	if (tally_wire_receive(fd, &answer, NULL) != sizeof answer ||
+	    answer.type != TALLY_WIRE_REFUSED || !strstr(answer.text, "serves another user"))
+		return 3;
+	/* A name in a folder of its own that leads to somebody else's daemon. */
+	snprintf(path, sizeof path, "%s/d.sock", own);
+	if (symlink(h->socket, path))
+		return 4;
+	struct tally_client_options options = {.socket = path};
+	if (tally_client_connect(&options, &error))
+		return 5;
+	return strstr(error.message, "is served by another user") ? 0 : 6;
+}
+
+static void test_users_are_apart(void **state)
+{
+	struct harness *h = *state;
+	char own[128];
+	int status;
+
+	if (geteuid())
+		skip();
+	snprintf(own, sizeof own, "%s/own", h->folder);
+	assert_int_equal(mkdir(own, 0700), 0);
+	assert_int_equal(chown(own, 65534, 65534), 0);
+	assert_int_equal(chmod(h->folder, 0711), 0);
+	assert_int_equal(chmod(h->socket, 0666), 0);
+	pid_t child = fork();
+	if (!child)
+		_exit(other_user(h, own));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(chmod(h->folder, 0700), 0);
+	assert_int_equal(status, 0);
+	expect_alive(h);
+}
+
 static void test_unsafe_folders_are_refused(void **state)
 {
 	struct harness *h = *state;
@@ -314,6 +364,7 @@ int main(void)
 		TEST(test_descriptors_sent_along_are_closed),
 		TEST(test_silent_connections_give_way),
 		TEST(test_stopped_daemon_does_not_hang_us),
+		TEST(test_users_are_apart),
 		TEST(test_unsafe_folders_are_refused),
 		cmocka_unit_test(test_descriptor_without_room_is_an_error),
 	};
