@@ -26,3 +26,28 @@ try silent "does not" "closed gate does not say so"
 printf '#!/bin/sh\necho "x: error: cannot be had" >&2\nexit 1\n' >"$scratch/lower"
 rm -rf "$scratch/cache"
 try none "does not" "cannot be had"
+
+# Compilers that fail, each in its way: the program goes on, and is told why once.
+lower() { printf '#!/bin/sh\n%s\n' "$1" >"$scratch/lower"; chmod +x "$scratch/lower"; rm -rf "$scratch/cache"; }
+lower 'sleep 1000 & wait' # with a child that holds its output
+TALLY_LOWER_TIMEOUT=1 try none "does not" "tally-lower was stopped: it took longer than 1 s (raise TALLY_LOWER_TIMEOUT)"
+lower 'kill -KILL $$'
+try none "does not" "tally-lower was killed by signal 9"
+lower 'exit 0'
+try none "does not" "wrote nothing"
+lower 'head -c 5000 /dev/urandom'
+try none "does not" "the driver refuses to load patched code"
+chmod -x "$scratch/lower"
+try none "does not" "TALLY_LOWER names no program that can be run"
+
+# A cache without room, and one that is no folder: what was made is used all the same.
+lower "cat '$TALLY_BUILD/tests/interpose/patched_kernels.so'"
+: >"$scratch/cache"
+try none works "cat"
+rm "$scratch/cache"
+mkdir "$scratch/cache"
+if mount -t tmpfs -o size=4k,mode=700 tally "$scratch/cache" 2>/dev/null; then
+	trap 'umount "$scratch/cache"; rm -rf "$scratch"' EXIT
+	try none works "cat"
+	[ -z "$(ls -A "$scratch/cache")" ] || { echo "left in a full cache: $(ls -A "$scratch/cache")"; exit 1; }
+fi
