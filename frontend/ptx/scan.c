@@ -13,6 +13,9 @@ struct scan {
 	struct ptx_walk walk;
 	struct ptx_contents *contents;
 	struct ptx_item *item; /* being read; valid until the next one begins */
+	/* An item's name begins with a percent sign. Where none does such names are registers,
+	 * which are most of a file. */
+	bool percent;
 	bool failed;
 };
 
@@ -47,7 +50,7 @@ static void use(struct scan *s, bool called)
 	struct ptx_contents *o = s->contents;
 	const struct ptx_token *t = &s->walk.lexer.token;
 
-	if (*t->text == '%')
+	if (*t->text == '%' && !s->percent)
 		return;
 	if (!TALLY_GROW(o->uses, o->use_count)) {
 		s->failed = true;
@@ -55,6 +58,15 @@ static void use(struct scan *s, bool called)
 	}
 	o->uses[o->use_count++] =
 		(struct ptx_use){.name = {t->text, t->length}, .item = SIZE_MAX, .called = called};
+}
+
+/* The current token is the item's name. What it names stands before all that use it. */
+static void name_item(struct scan *s)
+{
+	const struct ptx_token *t = &s->walk.lexer.token;
+
+	s->item->name = (struct ptx_name){t->text, t->length};
+	s->percent |= *t->text == '%';
 }
 
 /* An opcode has a dot right behind it, which no name of the module ever has. */
@@ -75,7 +87,7 @@ static void function(struct scan *s)
 
 	while (!s->failed && ptx_walk_token(&s->walk)) {
 		if (s->walk.place == PTX_IN_HEAD && t->kind == PTX_NAME && !s->item->name.text)
-			s->item->name = (struct ptx_name){t->text, t->length};
+			name_item(s);
 		if (s->walk.place != PTX_IN_BODY)
 			continue;
 		if (t->kind == PTX_NAME)
@@ -107,7 +119,7 @@ static void variable(struct scan *s)
 		if (in_value || s->walk.depth)
 			use(s, false);
 		else if (!s->item->name.text)
-			s->item->name = (struct ptx_name){t->text, t->length};
+			name_item(s);
 		else
 			s->failed = true;
 	}

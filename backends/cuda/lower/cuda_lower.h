@@ -111,4 +111,10 @@ void tally_cuda_texture_text(LLVMModuleRef module, struct tally_buffer *out, siz
  */
 bool tally_cuda_select(LLVMModuleRef module, void *machine, struct tally_error *error);
 
+/* Names that LLVM does not write, those with a percent sign in front: before the code generator,
+ * and in its text from `from` on. False with an error for one that would be taken for a register.
+ */
+bool tally_cuda_names(LLVMModuleRef module, struct tally_error *error);
+void tally_cuda_names_text(struct tally_buffer *out, size_t from);
+
 #endif

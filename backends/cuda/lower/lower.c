@@ -292,12 +292,14 @@ static bool emit(LLVMModuleRef module, LLVMTargetMachineRef machine,
 	if ((options->optimise == 2 &&
 	     (!tally_cuda_carries(module, error) || !tally_cuda_shapes(module, error) ||
 	      !tally_cuda_select(module, machine, error))) ||
+	    !tally_cuda_names(module, error) ||
 	    !tally_lower_emit(module, machine, false, out, error))
 		return false;
 	drop_debug_word(out, from);
 	tally_cuda_texture_text(module, out, from);
 	if (options->optimise == 2)
 		give_sign(out, from);
+	tally_cuda_names_text(out, from);
 	tally_lower_stats(options, "codegen");
 	return true;
 }
