@@ -315,6 +315,46 @@ static void what_could_fail_is_not_taken(void **state)
 	chain_check(&c);
 }
 
+/* Memory that comes and goes with each launch, in stream order: the program waits for none of it,
+ * and no launch finds memory that is another's by then. */
+static void memory_comes_and_goes(void **state)
+{
+	enum { TURNS = 60, BIG = 64 << 20 };
+	CUdeviceptr temporary;
+	struct chain c;
+
+	open_chain(&c, a, whole);
+	close_gate();
+	for (unsigned i = 0; i < TURNS; i++) {
+		OK(cuMemAllocAsync(&temporary, sizeof c.expected, a));
+		chain_step(&c, i, 1, false);
+		OK(cuMemcpyDtoDAsync_v2(temporary, c.values, sizeof c.expected, a));
+		OK(cuMemsetD32Async(c.values, i, BLOCKS, a));
+		OK(cuMemcpyDtoDAsync_v2(c.values, temporary, sizeof c.expected, a));
+		OK(cuMemFreeAsync(temporary, a));
+	}
+	assert_true(waiting() >= 5 * TURNS);
+	assert_int_not_equal(cuMemFreeAsync(memory + 64, b), 0);
+	open_gate();
+	OK(cuStreamSynchronize(a));
+	chain_check(&c);
+	/* Five are not yet the driver's again: whoever wants more waits for them. */
+	open_chain(&c, a, whole);
+	close_gate();
+	chain_step(&c, 1, 1, false);
+	for (unsigned i = 0; i < 5; i++) {
+		OK(cuMemAllocAsync(&temporary, BIG, a));
+		OK(cuMemFreeAsync(temporary, a));
+	}
+	assert_true(waiting() >= 6);
+	open_gate();
+	OK(cuMemAllocAsync(&temporary, BIG, a));
+	assert_int_equal(waiting(), 0);
+	OK(cuMemFreeAsync(temporary, a));
+	OK(cuStreamSynchronize(a));
+	chain_check(&c);
+}
+
 /* Libraries say before each launch how much shared memory a kernel may have: what is so already
  * waits for nothing, what changes waits for all that was launched before. */
 static void settings_wait_only_for_a_change(void **state)
@@ -673,6 +713,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(copies_read_in_their_turn),
 		cmocka_unit_test(an_error_is_told_once),
 		cmocka_unit_test(what_could_fail_is_not_taken),
+		cmocka_unit_test(memory_comes_and_goes),
 		cmocka_unit_test(settings_wait_only_for_a_change),
 		cmocka_unit_test(shared_events_are_not_taken),
 		cmocka_unit_test(nothing_is_given_behind_the_gate),

@@ -130,7 +130,8 @@ void tally_events_forget(CUcontext context);
 /* In a forked child: process.c says what becomes of all that the parent knew. */
 void tally_events_forked(void);
 
-/* ahead_copies.c, events.c --------------------------------------------------------------------- */
+/* ahead_copies.c, events.c, pools.c -------------------------------------------------------------
+ */
 
 /* What WORK_AHEAD and FENCE_AHEAD rows of hooks.def call before anything else: as
  * tally_ahead_launch(), `ns` is what such a piece is predicted to take. */
@@ -144,6 +145,7 @@ TALLY_AHEAD_DOOR(cuMemcpyAsync, CUdeviceptr to, CUdeviceptr from, size_t n, CUst
 TALLY_AHEAD_DOOR(cuMemcpyHtoDAsync_v2, CUdeviceptr to, const void *from, size_t n, CUstream);
 TALLY_AHEAD_DOOR(cuMemcpyDtoHAsync_v2, void *to, CUdeviceptr from, size_t n, CUstream);
 TALLY_AHEAD_DOOR(cuMemcpyDtoDAsync_v2, CUdeviceptr to, CUdeviceptr from, size_t n, CUstream);
+TALLY_AHEAD_DOOR(cuMemFreeAsync, CUdeviceptr memory, CUstream);
 TALLY_AHEAD_DOOR(cuEventRecord, CUevent event, CUstream);
 TALLY_AHEAD_DOOR(cuEventRecordWithFlags, CUevent event, CUstream, unsigned flags);
 

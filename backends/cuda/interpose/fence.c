@@ -62,7 +62,7 @@ static struct tally_stream *known(CUstream handle, bool per_thread)
 
 /* What a call has to do with work that may wait for the program (waits.h), or with other devices.
  */
-enum spread { NOTHING, MAY_WAIT, RECORDS, ALLOCATES, PEERS };
+enum spread { NOTHING, MAY_WAIT, RECORDS, PEERS };
 
 #define BOTH(symbol, what) [TALLY_HOOK_##symbol] = (what), [TALLY_HOOK_##symbol##_ptsz] = (what)
 static const uint8_t spreads[TALLY_HOOK_COUNT] = {
@@ -77,8 +77,6 @@ static const uint8_t spreads[TALLY_HOOK_COUNT] = {
 	BOTH(cuWaitExternalSemaphoresAsync, MAY_WAIT),
 	BOTH(cuEventRecord, RECORDS),
 	BOTH(cuEventRecordWithFlags, RECORDS),
-	BOTH(cuMemAllocAsync, ALLOCATES),
-	BOTH(cuMemAllocFromPoolAsync, ALLOCATES),
 	[TALLY_HOOK_cuMemcpyPeer] = PEERS,
 	[TALLY_HOOK_cuMemcpyPeer_ptds] = PEERS,
 	[TALLY_HOOK_cuMemcpy3DPeer] = PEERS,
@@ -117,8 +115,6 @@ static void spread_waits(enum tally_hook hook, struct tally_stream *s, uintptr_t
 		tally_waits_begin(s);
 	else if (spreads[hook] == RECORDS && s)
 		tally_waits_recorded((CUevent)first, s);
-	else if (spreads[hook] == ALLOCATES && s)
-		tally_waits_allocated(s);
 	else if (s)
 		tally_waits_behind(s); /* others may be behind this one */
 }
