@@ -27,7 +27,7 @@ static bool lift_instruction(struct ptx_lift *l, const struct ptx_statement *s)
 
 	if (terminated(l)) /* code that nothing reaches */
 		LLVMPositionBuilderAtEnd(l->builder, ptx_new_block(l, "dead"));
-	if (!s->guard)
+	if (!s->guard || s->row->lower == ptx_lower_branch)
 		return s->row->lower ? s->row->lower(l, s) : ptx_lower_vendor(l, s);
 	p = ptx_value(l, s, s->guard, PTX_pred);
 	then = ptx_new_block(l, "then");
@@ -51,6 +51,7 @@ static void lift_label(struct ptx_lift *l, struct ptx_symbol *label)
 		LLVMBuildBr(l->builder, block);
 	LLVMMoveBasicBlockAfter(block, LLVMGetLastBasicBlock(l->value));
 	LLVMPositionBuilderAtEnd(l->builder, block);
+	ptx_keep_place(l);
 }
 
 bool ptx_lift_statements(struct ptx_lift *l, struct ptx_function *f)

@@ -158,7 +158,10 @@ bool ptx_lift_finish(LLVMModuleRef module, bool verify, struct tally_error *erro
 			ptx_restore_pointers(f);
 			tally_visit_instructions(f, drop_second_flush, NULL);
 		}
-	if (!run_passes(module, "function(sroa,simplifycfg,adce)", error))
+	if (!run_passes(module, "function(sroa,simplifycfg)", error))
+		return false;
+	ptx_places_end(module);
+	if (!run_passes(module, "function(adce)", error))
 		return false;
 	tally_propagate_locks(module);
 	return true;
@@ -167,6 +170,7 @@ bool ptx_lift_finish(LLVMModuleRef module, bool verify, struct tally_error *erro
 static bool lift_module(struct ptx_lift *l)
 {
 	ptx_debug_start(l);
+	ptx_places_start(l);
 	if (!declare(l))
 		return false;
 	for (struct ptx_function *f = l->ptx->functions; f; f = f->next)

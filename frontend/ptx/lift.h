@@ -16,8 +16,10 @@ struct ptx_lift {
 	LLVMBuilderRef builder;	      /* at the statement being lifted */
 	LLVMBuilderRef entry_builder; /* at the end of the entry block: allocas, parameters */
 	struct ptx_function *function;
-	LLVMValueRef value; /* its LLVM function */
-	LLVMValueRef carry; /* alloca of CC.CF, made when used */
+	LLVMValueRef value;	 /* its LLVM function */
+	LLVMValueRef carry;	 /* alloca of CC.CF, made when used */
+	LLVMBasicBlockRef after; /* where the last conditional branch does not go */
+	LLVMValueRef place;	 /* what keeps a block of the source (places.c); NULL: nothing */
 	const char *file;
 	struct tally_error *error;
 	bool failed;
@@ -108,6 +110,14 @@ bool ptx_lower_vendor(struct ptx_lift *l, const struct ptx_statement *s);
 LLVMValueRef ptx_opaque_address(struct ptx_lift *l, const struct ptx_statement *s,
 				const char *name);
 void ptx_lock(struct ptx_lift *l, const struct ptx_statement *s, const char *what);
+
+/* places.c: from `start` on, the block that the builder is at the beginning of stays where
+ * `keep_place` is called, unless `drop_place` is before anything else is in it; `end`, after the
+ * passes that would take it out, forgets all of them. */
+void ptx_places_start(struct ptx_lift *l);
+void ptx_keep_place(struct ptx_lift *l);
+void ptx_drop_place(struct ptx_lift *l);
+void ptx_places_end(LLVMModuleRef module);
 
 /* provenance.c: integers that were pointers become pointers again. */
 void ptx_restore_pointers(LLVMValueRef function);

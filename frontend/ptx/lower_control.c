@@ -29,6 +29,20 @@ static void keep_rolled(struct ptx_lift *l, LLVMValueRef branch)
 			LLVMMetadataAsValue(l->context, loop));
 }
 
+static LLVMValueRef branch_or_go_on(struct ptx_lift *l, const struct ptx_statement *s,
+				    LLVMBasicBlockRef target)
+{
+	LLVMValueRef p = ptx_value(l, s, s->guard, PTX_pred), branch;
+	LLVMBasicBlockRef after = ptx_new_block(l, "after");
+
+	branch = LLVMBuildCondBr(l->builder, p, target, after);
+	LLVMPositionBuilderAtEnd(l->builder, after);
+	ptx_keep_place(l);
+	l->after = after;
+	return branch;
+}
+
+/* A predicate on it is the branch's own. */
 bool ptx_lower_branch(struct ptx_lift *l, const struct ptx_statement *s)
 {
 	struct ptx_symbol *label = s->operand[0]->symbol;
@@ -36,7 +50,10 @@ bool ptx_lower_branch(struct ptx_lift *l, const struct ptx_statement *s)
 
 	if (!label || label->kind != PTX_LABEL)
 		return ptx_fail(l, s, "'%s' is no label", s->operand[0]->name);
-	branch = LLVMBuildBr(l->builder, ptx_label_block(l, label));
+	if (!s->guard && LLVMGetInsertBlock(l->builder) == l->after)
+		ptx_drop_place(l); /* @p bra a; bra b */
+	branch = s->guard ? branch_or_go_on(l, s, ptx_label_block(l, label))
+			  : LLVMBuildBr(l->builder, ptx_label_block(l, label));
 	while (label->from)
 		label = label->from;
 	if (label->lifted && (label->rolled || l->function->rolled || l->ptx->rolled))

@@ -74,6 +74,11 @@ static const struct {
 	{"%r = call i64 asm \"mad.lo.u64 $0, $1, ${3:x}, $0 // sum\", \"=l,l,0,n\"(i64 %a, i64 %b, "
 	 "i32 10)",
 	 3, 4, 34},
+	/* two ways of one instruction and a branch each */
+	{"%r = call i64 asm sideeffect \"{ .reg .pred %p; setp.lt.u64 %p, $1, $2; @%p bra $$LESS; "
+	 "mov.u64 $0, 200; bra $$END; $$LESS: mov.u64 $0, 100; $$END: }\", \"=l,l,l\"(i64 %a, i64 "
+	 "%b)",
+	 9, 4, 200},
 	/* two results, registers of its own, a branch, percent names */
 	{"%s = call { i64, i64 } asm sideeffect \"{ .reg .pred %p; .reg .b64 t; setp.lt.u64 %p, "
 	 "$2, $3;\\0A"

@@ -95,6 +95,10 @@ bool tally_cuda_has_atomic_vectors(LLVMModuleRef module);
  */
 void tally_cuda_options(LLVMModuleRef module);
 
+/* Right before selection: branches keep their directions, threads end where code does. The module
+ * holds blocks then that nothing reaches. */
+void tally_cuda_branches(LLVMModuleRef module);
+
 /* Before tally_cuda_select(), for a part of a file (`part` of struct tally_lower_options): makes
  * variables declarations and puts `suffix` behind the names of what is internal. */
 bool tally_cuda_part(LLVMModuleRef module, const char *suffix, struct tally_error *error);

@@ -222,15 +222,15 @@ static bool link_all(LLVMModuleRef module, const struct tally_cuda_target *targe
  * Level 2 only makes lifted code, library bodies and wrappers one: registers that were memory, what
  * is a constant, pointers that turn out to be global. Measured on the corpus (docs/lowering.md):
  * each further pass of default<O2> costs time and makes other code than the first compiler weighed.
- * instcombine alone gives 1 % of the instructions back in the mean, and takes more from some:
- * blocks that fit on an SM, 5 to 10 % of instructions in products, scans, attention. nvvm-reflect
- * answers libdevice's questions (no flushing of denormals) before anything else.
+ * Blocks stay (simplifycfg moves copies in front of branches). instcombine alone gives 1 % of the
+ * instructions back in the mean, and takes more from some: blocks that fit on an SM, 5 to 10 % of
+ * instructions in products, scans, attention. nvvm-reflect answers libdevice's questions (no
+ * flushing of denormals) before anything else.
  */
 static const char *const pipelines[] = {
 	"nvvm-reflect,always-inline,globaldce",
 	"nvvm-reflect,always-inline,globaldce,default<O1>",
-	("nvvm-reflect,always-inline,globaldce,function(sroa,"
-	 "instsimplify,infer-address-spaces,simplifycfg)"),
+	"nvvm-reflect,always-inline,globaldce,function(sroa,instsimplify,infer-address-spaces)",
 	"nvvm-reflect,always-inline,globaldce,default<O3>",
 };
 

@@ -190,8 +190,8 @@ static void skip_optimiser(void)
 		/* Behind an early-cse that has no option of its own: it keeps over the whole kernel
 		 * what each block computes for itself (spills, up to 50 registers more), and from
 		 * one product it makes of those of several blocks ptxas computes anew inside of
-		 * loops. */
-		"-start-before=nvptx-tag-invariant-loads",
+		 * loops. And behind unreachableblockelim (branches.c). */
+		"-start-before=callbrprepare",
 		"-disable-lsr",
 		"-disable-cgp",
 		/* Code stays in the block that its compiler put it in: a value that waits for its
@@ -228,10 +228,12 @@ bool tally_cuda_select(LLVMModuleRef module, void *machine, struct tally_error *
 		    module,
 		    "pre-isel-intrinsic-lowering,generic-to-nvvm,function("
 		    "nvptx-lower-args,infer-address-spaces,atomic-expand,scalarize-masked-mem-"
-		    "intrin,expand-reductions),expand-variadics",
+		    "intrin,expand-reductions,nvptx-tag-invariant-loads,nvptx-ir-peephole),"
+		    "expand-variadics",
 		    machine, error) ||
 	    !rename_all(module, error))
 		return false;
+	tally_cuda_branches(module);
 	skip_optimiser();
 	return true;
 }

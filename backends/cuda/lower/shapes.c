@@ -176,31 +176,52 @@ static void pack_halves(LLVMValueRef either, LLVMBuilderRef builder)
 	}
 }
 
+/* Puts a shift right by a constant that selection does not see into in front of `user`, whose first
+ * operand it becomes. False: out of memory. */
+static bool hide_shift(LLVMValueRef user, LLVMValueRef shift, LLVMBuilderRef builder)
+{
+	LLVMValueRef x = LLVMGetOperand(shift, 0), v;
+	unsigned long long by = LLVMConstIntGetZExtValue(LLVMGetOperand(shift, 1));
+	char text[48];
+
+	if (by >= width_of(shift))
+		return true;
+	snprintf(text, sizeof text, "shr.u%u $0, $1, %llu;", width_of(shift), by);
+	LLVMPositionBuilderBefore(builder, user);
+	v = tally_cuda_build_assembly(builder, LLVMTypeOf(shift), &x, 1, text, strlen(text), false);
+	if (v)
+		LLVMSetOperand(user, 0, v);
+	return v != NULL;
+}
+
+/* Whether `v` is (x >> a) OPERATION b of the machine's integers, with constants. */
+static bool is_behind_shift(LLVMValueRef v)
+{
+	LLVMValueRef shift = LLVMGetOperand(v, 0), other = LLVMGetOperand(v, 1);
+
+	return (width_of(v) == 32 || width_of(v) == 64) && LLVMIsAConstantInt(other) &&
+	       is_op(shift, LLVMLShr) && LLVMIsAConstantInt(LLVMGetOperand(shift, 1));
+}
+
 /*
  * x >> a & mask of the lowest bits stays two instructions. Selection makes a bfe.u32 of them, which
  * is two of the machine's again, and the mask is no longer one that a LOP3 can take along.
  */
 static bool keep_field(LLVMValueRef both, LLVMBuilderRef builder)
 {
-	LLVMValueRef shift = LLVMGetOperand(both, 0), mask = LLVMGetOperand(both, 1), x, v;
-	unsigned width = width_of(both);
-	unsigned long long bits, by;
-	char text[48];
+	unsigned long long bits;
 
-	if ((width != 32 && width != 64) || !LLVMIsAConstantInt(mask) || !is_op(shift, LLVMLShr) ||
-	    !LLVMIsAConstantInt(LLVMGetOperand(shift, 1)))
+	if (!is_behind_shift(both))
 		return true;
-	bits = LLVMConstIntGetZExtValue(mask);
-	by = LLVMConstIntGetZExtValue(LLVMGetOperand(shift, 1));
-	if (!bits || bits & (bits + 1) || by >= width)
-		return true;
-	x = LLVMGetOperand(shift, 0);
-	snprintf(text, sizeof text, "shr.u%u $0, $1, %llu;", width, by);
-	LLVMPositionBuilderBefore(builder, both);
-	v = tally_cuda_build_assembly(builder, LLVMTypeOf(both), &x, 1, text, strlen(text), false);
-	if (v)
-		LLVMSetOperand(both, 0, v);
-	return v != NULL;
+	bits = LLVMConstIntGetZExtValue(LLVMGetOperand(both, 1));
+	return !bits || bits & (bits + 1) || hide_shift(both, LLVMGetOperand(both, 0), builder);
+}
+
+/* x >> a << b stays two shifts, as of the number of a warp an address: selection makes a shift and
+ * a mask of them (a selection 64 registers instead of 56). */
+static bool keep_shifts(LLVMValueRef left, LLVMBuilderRef builder)
+{
+	return !is_behind_shift(left) || hide_shift(left, LLVMGetOperand(left, 0), builder);
 }
 
 /* Comparisons of floats as PTX calls them. */
@@ -319,6 +340,8 @@ static bool visit(LLVMValueRef instruction, void *data)
 		return true;
 	case LLVMAnd:
 		return keep_field(instruction, data);
+	case LLVMShl:
+		return keep_shifts(instruction, data);
 	case LLVMUIToFP:
 		return give_number(instruction, data);
 	default:
