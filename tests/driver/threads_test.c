@@ -333,6 +333,38 @@ static void sleepers_on_several_streams_wake_together(void **state)
 	OK(cuMemFree((CUdeviceptr)words));
 }
 
+static void *share_memory(void *stop)
+{
+	OK(cuCtxSetCurrent(context));
+	while (!atomic_load((atomic_bool *)stop)) {
+		CUipcMemHandle handle;
+		CUdeviceptr memory;
+		OK(cuMemAlloc(&memory, 4096));
+		OK(cuIpcGetMemHandle(&handle, memory));
+		OK(cuMemFree(memory));
+	}
+	return NULL;
+}
+
+/* A fork while another thread moves memory that it shares: neither waits for the other for ever. */
+static void forks_while_memory_is_shared(void **state)
+{
+	atomic_bool stop = false;
+	pthread_t thread;
+
+	alarm(300);
+	assert_int_equal(pthread_create(&thread, NULL, share_memory, &stop), 0);
+	for (int i = 0; i < 300; i++) {
+		pid_t child = fork();
+		if (!child)
+			_exit(0);
+		assert_int_equal(waitpid(child, NULL, 0), child);
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	alarm(0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +374,7 @@ int main(void)
 		cmocka_unit_test(deep_queue),
 		cmocka_unit_test(sleepers_on_several_streams_wake_together),
 		cmocka_unit_test(forked_children_work),
+		cmocka_unit_test(forks_while_memory_is_shared),
 		cmocka_unit_test(forked_children_record),
 	};
 

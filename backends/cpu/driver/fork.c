@@ -8,11 +8,12 @@
 
 #include "backends/cpu/driver/driver.h"
 
+/* In the order in which others take them: memory that is shared moves with the engine at rest. */
 static void before(void)
 {
 	ipc_lock();
-	memory_lock();
 	engine_lock();
+	memory_lock();
 	handles_lock();
 	ipc_claims_lock();
 }
@@ -21,8 +22,8 @@ static void parent(void)
 {
 	ipc_claims_unlock();
 	handles_unlock();
-	engine_unlock();
 	memory_unlock();
+	engine_unlock();
 	ipc_unlock();
 }
 
