@@ -170,6 +170,7 @@ def main():
     figures = summary(table)
     text = markdown(table, figures)
     print(text, end="")
+    os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "colocate.md"), "w") as file:
         file.write(text)
     cells = [dict(zip(("server", "trainer", "load", "trace"), name), systems=by) for name, by in table.items()]
