@@ -49,17 +49,6 @@ static void count_piece(struct tally_stream *s, struct tally_piece *p, enum tall
 	}
 }
 
-/* The stream's record, or NULL: Tally keeps out. */
-static struct tally_stream *known(CUstream handle, bool per_thread)
-{
-	struct tally_stream *s = tally_stream_find(handle, per_thread);
-
-	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
-		   tally_stream_captured(s->handle)))
-		return NULL;
-	return s;
-}
-
 /* What a call has to do with work that may wait for the program (waits.h), or with other devices.
  */
 enum spread { NOTHING, MAY_WAIT, RECORDS, PEERS };
@@ -160,7 +149,7 @@ static bool is_so_cuKernelSetAttribute(CUfunction_attribute what, int value, CUk
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
-			record = known(stream_, per_thread);                                       \
+			record = tally_stream_given(stream_, per_thread);                          \
 		if (record && tally_ahead_on() &&                                                  \
 		    AHEAD(take(record, predicted(TALLY_HOOK_##symbol, bytes_, work), &result,      \
 			       UNPACK arguments))) {                                               \

@@ -14,15 +14,7 @@
 /* The stream's record, or NULL: Tally keeps out. */
 static inline struct tally_stream *enter(CUstream handle, bool per_thread)
 {
-	struct tally_stream *s;
-
-	if (!tally_enter() || !tally_on())
-		return NULL;
-	s = tally_stream_find(handle, per_thread);
-	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
-		   tally_stream_captured(s->handle)))
-		return NULL;
-	return s;
+	return tally_enter() && tally_on() ? tally_stream_given(handle, per_thread) : NULL;
 }
 
 /* What comes before every launch of which the driver is called. */

@@ -17,17 +17,6 @@
 
 static _Atomic size_t freed_bytes; /* by calls that were taken and have not been given */
 
-/* The stream's record, or NULL: Tally keeps out. */
-static struct tally_stream *known(CUstream handle, bool per_thread)
-{
-	struct tally_stream *s = tally_stream_find(handle, per_thread);
-
-	return s && atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
-			       tally_stream_captured(s->handle)
-		       ? NULL
-		       : s;
-}
-
 /* Whether waiting may have brought memory back: everything that the program gave before is with the
  * driver. */
 static bool freed_more(struct tally_stream *s)
@@ -45,7 +34,7 @@ static bool freed_more(struct tally_stream *s)
 		CUresult result;                                                                   \
                                                                                                    \
 		if (tally_enter() && tally_on())                                                   \
-			s = known(stream, per_thread);                                             \
+			s = tally_stream_given(stream, per_thread);                                \
 		if (s && atomic_load(&freed_bytes) > MOST_BYTES)                                   \
 			tally_ahead_flush_all();                                                   \
 		if (s)                                                                             \

@@ -321,6 +321,18 @@ void tally_context_forget(struct tally_context *context);
 /* Whether work on the stream is being recorded, not run: then Tally keeps out. */
 bool tally_stream_captured(CUstream handle);
 
+/* The record of a stream that is given something, or NULL: Tally keeps out, as the stream is not
+ * known or captured. */
+static inline struct tally_stream *tally_stream_given(CUstream handle, bool per_thread)
+{
+	struct tally_stream *s = tally_stream_find(handle, per_thread);
+
+	if (!s || (atomic_load_explicit(&tally_process.captures, memory_order_relaxed) &&
+		   tally_stream_captured(s->handle)))
+		return NULL;
+	return s;
+}
+
 /* The calling thread ends: what is left of its per-thread streams is used again or given back once
  * their work is known done. No lock held. */
 void tally_streams_thread_ended(void);

@@ -208,14 +208,6 @@ void tally_waits_allocated(struct tally_stream *s)
  * recorded only when the launches before it were done, and what is stopped is started again behind
  * the wait. It does where it may wait for the program, which may wait for those launches.
  */
-static struct tally_stream *known(CUstream handle, bool per_thread)
-{
-	struct tally_stream *s = tally_stream_find(handle, per_thread);
-
-	return !s || (atomic_load(&tally_process.captures) && tally_stream_captured(s->handle))
-		       ? NULL
-		       : s;
-}
 
 /* Whether the wait has been taken ahead, or does not come to the driver because of an error. */
 static bool ahead_of(struct tally_stream *s, CUevent event, unsigned flags, CUresult *result)
@@ -230,7 +222,7 @@ static bool ahead_of(struct tally_stream *s, CUevent event, unsigned flags, CUre
 		bool ours = tally_enter() && tally_on() && tally_process.config.guards;            \
 		bool ahead = ours && tally_ahead_on();                                             \
 		struct tally_stream *s = ahead || (ours && tally_waits_event(hEvent))              \
-						 ? known(stream, per_thread)                       \
+						 ? tally_stream_given(stream, per_thread)          \
 						 : NULL;                                           \
 		CUresult result;                                                                   \
                                                                                                    \
